@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"go.yaml.in/yaml/v3"
 
@@ -293,6 +294,9 @@ func ParseQuantity(text string) (Quantity, error) {
 	case strings.HasSuffix(text, "B"):
 		b, err := ParseBytes(text)
 		return Quantity{float64(b), UnitBytes}, err
+	case text != "" && unicode.IsLetter(rune(text[len(text)-1])):
+		return Quantity{}, Bad(fmt.Sprintf("%q has an unknown unit", text),
+			"write a time as 5us, a rate as 40Gbps, a size as 64KB")
 	default:
 		r, err := ParseRatio(text)
 		return Quantity{float64(r), UnitCount}, err

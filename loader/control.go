@@ -141,7 +141,7 @@ const (
 	flowsMap      = "flows"
 	shiftVariable = "dilation_shift"
 	tcdVariable   = "tcd"
-	setRate       = "set_rate"
+	setRate       = scheme.SetRate
 
 	onHostVariable = "on_host" // bpf/include/point.h
 	countsMap      = "control_counts"

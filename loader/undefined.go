@@ -11,15 +11,18 @@ import (
 	"github.com/pcn-linux/pcn/config/scheme"
 )
 
-// undefinedMap is the data section of [scheme.CountedVariable].
-const undefinedMap = ".data." + scheme.CountedVariable
+// UndefinedMap is the data section of [scheme.CountedVariable].
+const UndefinedMap = ".data." + scheme.CountedVariable
 
-// undefined is what a control counts, in the order of the variable's members.
+// undefined is what a user's file counts, in the order of the variable's members.
 var undefined = []struct{ what, hint string }{
 	{"a division by zero, which gives 0, or a remainder of one, which changes nothing",
 		"test the divisor before; the simulator stops there"},
 	{"a shift by more bits than the number has, of which the low ones count",
 		"limit it: << (n & 63) for a u64; the simulator stops there"},
+	{"control_rate or control_window returned 0, so that a flow stands still",
+		"a rate is in bit/s and a window in packets: set it in control_start; the simulator " +
+			"stops there"},
 }
 
 // undefinedSeen is struct undefined_seen of bpf/include/undefined.h.
@@ -36,8 +39,8 @@ func (c *Control) Shared() map[string]*ebpf.Map {
 	if c.flows != nil {
 		shared[flowsMap] = c.flows
 	}
-	if c.coll != nil && c.coll.Maps[undefinedMap] != nil {
-		shared[undefinedMap] = c.coll.Maps[undefinedMap]
+	if c.coll != nil && c.coll.Maps[UndefinedMap] != nil {
+		shared[UndefinedMap] = c.coll.Maps[UndefinedMap]
 	}
 	return shared
 }
@@ -45,25 +48,34 @@ func (c *Control) Shared() map[string]*ebpf.Map {
 // Undefined describes what the control did so far that C leaves undefined, with the first line and
 // a hint. A control that was not compiled for a lab counts nothing.
 func (c *Control) Undefined() ([]string, error) {
-	m := c.Shared()[undefinedMap]
+	return Undefined(c.Shared()[UndefinedMap], c.scheme.Object.FileAt)
+}
+
+// Undefined describes what a map of an object counted, of which fileAt names the C files. A nil map
+// counted nothing.
+func Undefined(m *ebpf.Map, fileAt func(offset uint64) string) ([]string, error) {
 	if m == nil {
 		return nil, nil
 	}
 	value := make([]byte, m.ValueSize())
 	if err := m.Lookup(uint32(0), value); err != nil {
-		return nil, fmt.Errorf("read what control %s left undefined: %w", c.Name(), err)
+		return nil, fmt.Errorf("read what C leaves undefined: %w", err)
 	}
 	seen := make([]undefinedSeen, len(undefined))
 	if _, err := binary.Decode(value, binary.LittleEndian, seen); err != nil {
-		return nil, fmt.Errorf("read what control %s left undefined: %w", c.Name(), err)
+		return nil, fmt.Errorf("read what C leaves undefined: %w", err)
 	}
 	var all []string
 	for i, s := range seen {
 		if s.Times == 0 {
 			continue
 		}
-		all = append(all, fmt.Sprintf("%s:%d: %s: %d times\n(hint: %s)",
-			c.scheme.Object.FileAt(s.File), s.Line, undefined[i].what, s.Times, undefined[i].hint))
+		what := undefined[i].what
+		if s.Line != 0 {
+			what = fmt.Sprintf("%s:%d: %s", fileAt(s.File), s.Line, what)
+		}
+		all = append(all, fmt.Sprintf("%s: %d times\n(hint: %s)", what, s.Times,
+			undefined[i].hint))
 	}
 	return all, nil
 }

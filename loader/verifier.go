@@ -32,8 +32,11 @@ func ExplainVerifier(err error) error {
 		return fmt.Errorf("the kernel's verifier refuses the program: %s: %w%s", reason,
 			refused.Cause, hint)
 	}
-	return fmt.Errorf("%s: the kernel's verifier refuses the program: %s: %w\n\t%s%s", where,
-		reason, refused.Cause, code, hint)
+	if code != "" {
+		hint = "\n\t" + code + hint
+	}
+	return fmt.Errorf("%s: the kernel's verifier refuses the program: %s: %w%s", where, reason,
+		refused.Cause, hint)
 }
 
 // verifierHints say what to do about a reason of the verifier's, by what it contains. Older kernels
@@ -42,12 +45,15 @@ var verifierHints = []struct{ words, hint string }{
 	{endlessLoop, "give the loop a bound that is a constant: for (u32 i = 0; i < 16; i++)"},
 	{"too large. Processed", "the verifier follows each turn of a loop, and each call of a " +
 		"function by itself: give it a smaller bound"},
-	{"lock region", "a control's functions hold the flow's lock and call no helpers of BPF: what " +
-		"you want to see is a field of its state with STAT(...)"},
+	{"lock region", "a control's functions hold the flow's lock and call no helpers of BPF: " +
+		"e->now_ns is the time, and a field of the state with STAT(...) is for you to see"},
+	{"bpf_spin_lock cannot", "the address is that of another struct: take a field of the " +
+		"flow's state by its name"},
 	{"cannot prove offset", boundIndex},
 	{"memory access", boundIndex},
 	{"invalid access to map value", boundIndex},
 	{"scalar", "only a pointer that the kernel handed out can be followed"},
+	{"may be NULL", "compare the pointer with NULL before it is followed"},
 	{"or_null", "compare the pointer with NULL before it is followed"},
 	{"stack", "a program has 512 bytes of stack: keep arrays in the flow's state"},
 }

@@ -5,6 +5,7 @@
 package npecn
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"github.com/pcn-linux/pcn/config/scheme"
 	"github.com/pcn-linux/pcn/loader"
 )
 
@@ -27,6 +29,8 @@ type Qdisc struct {
 	link        link.Link
 	rateChanges []int // of each port
 	own         ownMarker
+	object      []byte    // with an own marker; nil: the built-in one
+	undefined   *ebpf.Map // what the own marker counts; nil: nothing
 }
 
 // Load registers the qdisc for these ports. The error wraps loader.ErrNotSupported on a kernel
@@ -73,16 +77,26 @@ func Load(o Options) (*Qdisc, error) {
 			return nil, fmt.Errorf("qdisc %s: set %s: %w", Kind, name, err)
 		}
 	}
-	q := &Qdisc{own: own}
+	q := &Qdisc{own: own, object: o.Object}
 	for i := range o.Ports {
 		q.rateChanges = append(q.rateChanges, o.Ports[i].RateChanges)
 	}
 	load := &ebpf.CollectionOptions{Cache: loader.KernelTypes()}
+	if counts := spec.Maps[loader.UndefinedMap]; counts != nil {
+		counts = counts.Copy()
+		counts.Flags |= unix.BPF_F_MMAPABLE // as the loader makes it
+		if q.undefined, err = ebpf.NewMap(counts); err != nil {
+			return nil, fmt.Errorf("qdisc %s: %w", Kind, err)
+		}
+		load.MapReplacements = map[string]*ebpf.Map{loader.UndefinedMap: q.undefined}
+	}
 	if err := spec.LoadAndAssign(&q.objs, load); err != nil {
-		return nil, fmt.Errorf("load qdisc %s: %w", Kind, err)
+		q.undefined.Close()
+		return nil, fmt.Errorf("load qdisc %s: %w", Kind, loader.ExplainVerifier(err))
 	}
 	if err := q.register(&o, ports); err != nil {
 		q.objs.Close()
+		q.undefined.Close()
 		return nil, err
 	}
 	return q, nil
@@ -153,14 +167,18 @@ func (q *Qdisc) register(o *Options, ports []npecnPort) error {
 // Close takes the qdisc's name from the kernel. Ports that have it keep it until their device or
 // qdisc goes.
 func (q *Qdisc) Close() error {
-	err := q.link.Close()
-	if cerr := q.objs.Close(); err == nil {
-		err = cerr
-	}
+	err := errors.Join(q.link.Close(), q.objs.Close(), q.undefined.Close())
 	if err != nil {
 		return fmt.Errorf("unregister qdisc %s: %w", Kind, err)
 	}
 	return nil
+}
+
+// Undefined describes what an own marker did so far that C leaves undefined.
+func (q *Qdisc) Undefined() ([]string, error) {
+	return loader.Undefined(q.undefined, func(at uint64) string {
+		return scheme.FileAt(bytes.NewReader(q.object), at)
+	})
 }
 
 // port reads a port: its configuration, state and counters.

@@ -18,12 +18,16 @@ import (
 	"github.com/vishvananda/netns"
 
 	"github.com/pcn-linux/pcn/cnp"
+	"github.com/pcn-linux/pcn/config/scheme"
 	"github.com/pcn-linux/pcn/loader"
 )
 
 // NP is a notification point: it answers the marked packets that a receiver gets with CNPs. Each is
 // a C file that includes bpf/include/notify.h.
-type NP struct{ object }
+type NP struct {
+	object
+	own []byte // the user's own object; nil: a built-in one
+}
 
 // MaxUDPPorts is the largest number of UDP ports that a host's notification point can watch.
 const MaxUDPPorts = 8
@@ -140,7 +144,21 @@ func LoadPoint(name string, o PointOptions, options ...Option) (*NP, error) {
 	if spec.Variables["tcd"] != nil {
 		vars["tcd"] = o.TCD
 	}
-	return loadedNP("np "+name, spec, o.MaxFlows, vars, options)
+	n, err := loadedNP("np "+name, spec, o.MaxFlows, vars, options)
+	if err == nil {
+		n.own = o.Object
+	}
+	return n, err
+}
+
+// Undefined describes what a point of the user's own did that C leaves undefined.
+func (n *NP) Undefined() ([]string, error) {
+	if n == nil || n.own == nil {
+		return nil, nil
+	}
+	return loader.Undefined(n.coll.Maps[loader.UndefinedMap], func(at uint64) string {
+		return scheme.FileAt(bytes.NewReader(n.own), at)
+	})
 }
 
 // loadedNP loads a program that includes bpf/include/notify.h. With maxFlows 0 the size of the flow
@@ -160,7 +178,7 @@ func loadedNP(
 	if err != nil {
 		return nil, err
 	}
-	return &NP{obj}, nil
+	return &NP{object: obj}, nil
 }
 
 // Places returns where Attach attaches the programs, in this order.

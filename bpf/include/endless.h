@@ -24,8 +24,20 @@ __attribute__((no_sanitize("coverage"))) void __sanitizer_cov_trace_pc(void)
 /*
  * What the compiler calls where an index is out of its array's bounds, or a null pointer is
  * followed: the kernel's verifier refuses both. It ends the simulation. So do a division by zero
- * and a shift by more bits than there are, where a kernel goes on with another number.
+ * and a shift by more bits than there are, where a kernel goes on with another number; and a
+ * control that allows a flow nothing.
  */
+__attribute__((noinline)) void control_allows_nothing(void)
+{
+	__builtin_trap();
+}
+
+#define CONTROL_ALLOWS(rate_or_window_)                                                            \
+	do {                                                                                       \
+		if (!(rate_or_window_))                                                            \
+			control_allows_nothing();                                                  \
+	} while (0)
+
 __attribute__((noinline)) void __ubsan_handle_out_of_bounds_minimal_abort(void)
 {
 	__builtin_trap();

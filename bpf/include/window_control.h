@@ -32,6 +32,7 @@ OWN_ENTRY(struct flow_entry)
 
 static __always_inline void set_window(struct sock *sk, u32 packets)
 {
+	CONTROL_ALLOWS(packets);
 	((struct tcp_sock *)sk)->snd_cwnd = packets ?: 1;
 	sk->sk_pacing_rate = sk->sk_max_pacing_rate;
 }

@@ -89,6 +89,9 @@ func (o *Object) Attribute(name string) string { return o.attributes[name].text 
 // ReactionPoint is the program of a control's object that reads what it hears of receivers.
 const ReactionPoint = "rp_ingress"
 
+// SetRate is the program of a rate-based control's object that sets a flow's rate.
+const SetRate = "set_rate"
+
 // burstsBy names the parameters that the operation min_tso_segs goes by.
 const burstsBy = "bursts_by"
 

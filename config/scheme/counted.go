@@ -5,13 +5,14 @@ package scheme
 import (
 	"bytes"
 	"debug/elf"
+	"io"
 	"slices"
 	"strings"
 
 	"github.com/cilium/ebpf/btf"
 )
 
-// CountedVariable is where a control that was compiled for labs counts what C leaves undefined
+// CountedVariable is where a user's file that was compiled for labs counts what C leaves undefined
 // (bpf/include/undefined.h).
 const CountedVariable = "undefined"
 
@@ -40,8 +41,11 @@ func (o *Object) Globals() []string {
 
 // FileAt returns the name of a C file: clang notes it as an offset among the object's strings. It
 // is "" if there is none.
-func (o *Object) FileAt(offset uint64) string {
-	file, err := elf.NewFile(o.file)
+func (o *Object) FileAt(offset uint64) string { return FileAt(o.file, offset) }
+
+// FileAt returns the name of a C file as [Object.FileAt] does, of any object.
+func FileAt(object io.ReaderAt, offset uint64) string {
+	file, err := elf.NewFile(object)
 	if err != nil {
 		return ""
 	}

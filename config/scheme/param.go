@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/cilium/ebpf/btf"
+
+	"github.com/pcn-linux/pcn/config/lazy"
 )
 
 // Param is a parameter of a scheme, as its C source describes it (bpf/algo/param.h).
@@ -202,12 +204,19 @@ func choicesOf(e *btf.Enum) []choice {
 }
 
 // newParam makes a parameter from a field's annotations.
+// otherUnit is a unit at the end of a C name that no value has.
+var otherUnit = lazy.Regexp(`_([um]s|[kmg]bps|[kmg]b)$`)
+
 func newParam(f member, at place, prefix string, t tags) (p Param, err error) {
 	p = Param{Doc: t["doc"], Range: t["range"], Default: t["default"], OnHosts: t["host"],
 		Auto: t["auto"], place: at, choices: f.choices}
 	byName, bare := kindOfName(f.name)
 	p.Kind = f.kind
 	p.Kind = cmp.Or(p.Kind, byName)
+	if unit := otherUnit().FindString(f.name); unit != "" && p.Kind == KindCount {
+		return p, fmt.Errorf("its name ends in %q, and C has times in ns, rates in bit/s and "+
+			"sizes in bytes (hint: end it in _ns, _bps or _bytes)", unit)
+	}
 	p.Key = prefix + bare
 	if key, ok := t["key"]; ok {
 		p.Key = prefix + key

@@ -225,8 +225,14 @@ func (m *measurement) read() (*result.Run, error) {
 		return nil, err
 	}
 	run.Manifest.GuestCPUBusy = m.cpuBusy
-	if run.Manifest.Warnings, err = m.fabric.control.Undefined(); err != nil {
-		return nil, err
+	for _, undefined := range []func() ([]string, error){
+		m.fabric.control.Undefined, m.fabric.np.Undefined, m.fabric.qdisc.Undefined,
+	} {
+		more, err := undefined()
+		if err != nil {
+			return nil, err
+		}
+		run.Manifest.Warnings = append(run.Manifest.Warnings, more...)
 	}
 	if err := m.collector.verdict().judge(run); err != nil {
 		return nil, err

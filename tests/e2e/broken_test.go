@@ -152,7 +152,55 @@ var brokenControls = []struct{ name, old, new, want string }{
 		`mine\.c:55: error: a flow's state keeps the pointer "last".*hint: keep an index`},
 	{"array of a size that varies", onACK, onACK + "\tu64 a[e->acked_bytes];\n\ta[0] = 1;\n" +
 		"\tflow->state.cuts += a[e->acked_bytes / 2];\n",
-		`mine\.c:87:2: error: .*hint: give the array a size that is a constant`},
+		`mine\.c:87:8: error: .*hint: give the array a size that is a constant`},
+	{"array of a size that varies, unused", onACK, onACK + "\tu8 buf[e->acked_bytes];\n",
+		`mine\.c:87:9: error: variable length .*hint: give the array a size that is a constant`},
+	{"array of a size that varies, cleared", onACK, onACK + "\tu32 n = e->acked_bytes;\n" +
+		"\tu8 buf[n] = {};\n\tflow->state.cuts += buf[n / 2];\n",
+		`mine\.c:88:9: error: variable length .*hint: give the array a size that is a constant`},
+	{"event of a CNP for an ACK", "const struct ack_event *e", "const struct cnp_event *e",
+		`mine\.c:83: error: control_ack has the wrong type: .*\n` +
+			`\(hint: declare it so: static .*control_ack\(.*, const struct ack_event \*e\)`},
+	{"event of an ACK for a CNP", "const struct cnp_event *e", "const struct ack_event *e",
+		`mine\.c:90: error: control_cnp has the wrong type: .*declare it so: static .*cnp_event`},
+	{"event that nobody knows", "const struct ack_event *e", "const struct ack *e",
+		`mine\.c:83:\d+: error: declaration of 'struct ack' .*declare it so: static .*ack_event`},
+	{"field of another event", onACK, onACK + "\tflow->state.pad = e->marked;\n",
+		`mine\.c:87:23: error: no member named 'marked' .*` +
+			`hint: struct ack_event has now_ns, .*; struct window_event has marked`},
+	{"argument is missing", "flow_entry *flow, u64 now_ns)\n{\n" +
+		"\tset_rate_bps(flow, flow->state.rate_bps / 2, now_ns);",
+		"flow_entry *flow)\n{\n\tset_rate_bps(flow, 5, now_ns());",
+		`mine\.c:101: error: control_loss has the wrong type: .*, u64 now_ns\)`},
+	{"operation without a value", "static __always_inline u64 control_rate(const struct " +
+		"flow_entry *flow)\n{\n\treturn flow->state.rate_bps;",
+		"static __always_inline void control_rate(struct flow_entry *flow)\n{\n",
+		`mine\.c:107: error: control_rate has the wrong type: .*static __always_inline u64`},
+	{"brace at the beginning", "const struct ack_event *e)\n{", "const struct ack_event *e)\n",
+		`mine\.c:85:2: error: expected function body .*hint: look at the end`},
+	{"name of a flag", "TCP_CONG_NEEDS_ECN\n", "TCP_CONG_NEED_ECN\n",
+		`mine\.c:63: error: .*'TCP_CONG_NEED_ECN'\n.*hint: correct the name`},
+	{"flags", "#define CONTROL_FLAGS TCP_CONG_NEEDS_ECN\n", "",
+		`mine\.c:\d+: error: .*'CONTROL_FLAGS'\n.*hint: #define it before the last #include`},
+	{"head of the flow", "\tFLOW_HEAD;\n", "",
+		`mine\.c:\d+: error: no member named .*hint: struct flow_entry begins with FLOW_HEAD`},
+	{"two texts of PARAM", "\"1us to 1s\",\n\t\t\t      \"50us\")", "\"1us to 1s\")",
+		`mine\.c:26:\d+: error: .*hint: PARAM takes documentation, range, default`},
+	{"word of Python", onACK, onACK + "\tbool first = True;\n",
+		`mine\.c:87:15: error: .*hint: C has NULL, true and false`},
+	{"unit of a default", "\"50us\")", "\"50usec\")",
+		`mine\.c:26: control mine: .*"50usec" has an unknown unit .*hint: write a time as 5us`},
+	{"unit of a name", "u64 step_bps PARAM",
+		"u64 wait_us PARAM(\"Wait\", \"1us to 1s\", \"5us\");\n\tu64 step_bps PARAM",
+		`mine\.c:24: control mine: .*its name ends in "_us".*hint: end it in _ns`},
+	{"kind of sender", `"sender", "rate"`, `"sender", "window"`,
+		`mine\.c:36: control mine: its sender is "window".*hint: include/rate_control.h makes`},
+	{"hears nothing", "\tSCHEME(\"hears\", \"cnp\") ", "\t",
+		`mine\.c:38: control mine: receivers answer .*hint: add SCHEME\("hears", "cnp"\)`},
+	{"no file of a rule", `SCHEME("marker", "red")`, `SCHEME("marker", "own ./marc.h")`,
+		`mine\.c:37: error: file \./marc\.h can't be read: .*hint: its path begins at the folder`},
+	{"rate 0", "\treturn flow->state.rate_bps;\n", "\treturn 0;\n",
+		`function mine_init .*: control_rate .* returned 0, .*hint: a rate is in bit/s`},
 	{"root", onACK, onACK + "\tflow->state.cuts = sqrt(e->acked_bytes);\n",
 		`mine\.c:87:21: error: .*'sqrt'.*hint: .* write it for integers`},
 	{"random", onACK, onACK + "\tif (rand() < 5)\n\t\tflow->state.cuts++;\n",
@@ -206,20 +254,135 @@ func TestBrokenControls(t *testing.T) {
 			file := filepath.Join(here, "mine.yaml")
 			qt.Assert(t, qt.IsNil(os.WriteFile(file,
 				append(experiment, "\nmine: {cut: 0.25}\n"...), 0o600)))
-			_, stderr, code := run(t, "run", file, "--engine", "sim", "--duration", "1ms", "--out",
-				filepath.Join(here, "out"))
-			qt.Assert(t, qt.Equals(code, 1))
-			qt.Check(t, qt.IsTrue(regexp.MustCompile("(?s)"+m.want).MatchString(stderr)),
-				qt.Commentf("%s", stderr))
-			count := strings.Count(stderr, "error: ")
-			qt.Check(t, qt.IsTrue(count <= 1), qt.Commentf("%d messages: %s", count, stderr))
-			qt.Check(t, qt.Equals(strings.Count(stderr, "hint: "), 1), qt.Commentf("%s", stderr))
-			for _, noise := range []string{"unknown key", "wasm stack trace", "/tmp/pcn-compile",
-				"scratch space"} {
-				qt.Check(t, qt.Not(qt.StringContains(stderr, noise)))
-			}
+			refused(t, file, "sim", m.want)
 		})
 	}
+}
+
+// refused runs an experiment that fails with one message.
+func refused(t *testing.T, file, engine, want string) {
+	t.Helper()
+	_, stderr, code := run(t, "run", file, "--engine", engine, "--duration", "1ms", "--out",
+		filepath.Join(t.TempDir(), "out"))
+	qt.Assert(t, qt.Equals(code, 1))
+	qt.Check(t, qt.IsTrue(regexp.MustCompile("(?s)"+want).MatchString(stderr)),
+		qt.Commentf("%s", stderr))
+	count := strings.Count(stderr, "error: ")
+	qt.Check(t, qt.IsTrue(count <= 1), qt.Commentf("%d messages: %s", count, stderr))
+	qt.Check(t, qt.Equals(strings.Count(stderr, "hint: "), 1), qt.Commentf("%s", stderr))
+	for _, noise := range []string{"unknown key", "wasm stack trace", "/tmp/pcn-compile",
+		"scratch space"} {
+		qt.Check(t, qt.Not(qt.StringContains(stderr, noise)))
+	}
+}
+
+// brokenRules are marking rules (rule.h) and notification points (point.c) that are wrong.
+var brokenRules = []struct {
+	name, file, old, new, want string
+	// kernel is the message of a kernel, where it is another; silent: it has a warning
+	kernel string
+	warns  bool
+}{
+	{name: "rule: float", file: "rule.h", old: before, new: "\tstate->marked_packets = " +
+		"e->queue_bytes * 0.5;\n" + before,
+		want: `compile \S*rule\.h:\n\S*rule\.h:32:26: error: .*hint: BPF has no floating-point`},
+	{name: "rule: index", file: "rule.h", old: before, new: "\tu32 ring[4] = {};\n" +
+		"\tring[e->len_bytes] = 1;\n\tstate->marked_packets += ring[e->random & 3];\n" + before,
+		want:   `rule\.h:33: function port_depart .*: an index is out .*hint: limit the index`,
+		kernel: `rule\.h:3[23]: the kernel's verifier refuses .*hint: `},
+	{name: "rule: null pointer", file: "rule.h", old: before,
+		new:    "\tu32 *x = 0;\n\t*x = e->len_bytes;\n" + before,
+		want:   `rule\.h:33: function port_depart .*: a null pointer.*hint: compare the pointer`,
+		kernel: `rule\.h:33: the kernel's verifier refuses .*hint: only a pointer`},
+	{name: "rule: division", file: "rule.h", old: before,
+		new:    "\tif (e->queue_bytes / state->marked_packets > 3)\n\t\treturn true;\n" + before,
+		want:   `rule\.h:32: function port_depart .*: division by zero\n.*hint: test the divisor`,
+		kernel: `warning: mine: rule\.h:32: a division by zero, .*hint: test the divisor`,
+		warns:  true},
+	{name: "rule: endless", file: "rule.h", old: before,
+		new:  "\twhile (p->threshold_ns)\n\t\tstate->marked_packets++;\n" + before,
+		want: `: loops without an end\n.*hint: .* give the loop a bound`,
+		kernel: `rule\.h:3[23]: the kernel's verifier refuses .*: infinite loop .*` +
+			`hint: give the loop a bound`},
+	{name: "rule: field", file: "rule.h", old: "e->sojourn_ns", new: "e->queue_len",
+		want: `rule\.h:32:9: error: .*'queue_len' .*hint: struct mark_event has now_ns, `},
+	{name: "rule: name", file: "rule.h", old: "bool own_mark", new: "bool my_mark",
+		want: `rule\.h:12: error: own_mark is not defined\n.*hint: add static .*bool own_mark\(`},
+	{name: "rule: state", file: "rule.h", old: "struct own_marker {\n\tu64 marked_packets;\n};\n",
+		new: "", want: `rule\.h:\d+:\d+: error: .*struct own_marker'.*hint: `},
+	{name: "rule: clash of names", file: "rule.h", old: "struct own_marker {",
+		new:  "static u64 seen;\n\nstruct own_marker {",
+		want: `rule\.h:21: error: redefinition .*hint: .*: kernel/\w+\.h:\d+ has this one`},
+	{name: "rule: unit", file: "rule.h", old: "1ns to 1s", new: "1ns to 1sec",
+		want: `rule\.h:16: control mine: .*"1sec" has an unknown unit .*hint: write a time`},
+	{name: "rule: recursion", file: "rule.h", old: "/* State of a port", new: "static " +
+		"__noinline u64 tree(u64 n)\n{\n\treturn n < 2 ? n : tree(n - 1) + tree(n - 2);\n}\n\n" +
+		"/* State of a port" + marker("\tstate->marked_packets += tree(e->random);\n"),
+		want: `rule\.h:22: error: function tree calls itself.*hint: write it as a loop`},
+	{name: "rule: not included", file: "mine.c", old: "#include \"rule.h\"\n", new: "",
+		want: `mine\.c:50:32: error: .*incomplete type.*hint: #include "rule\.h" defines it`},
+	{name: "point: parameters", file: "mine.c", old: "\tu32 pad;\n};\nconst struct point",
+		new:  "};\nconst struct point",
+		want: `mine\.c:\d+: error: np_params has every at 0 \(4 bytes\).*hint: declare both`},
+	{name: "point: division", file: "point.c", old: "\tstate->marked++;\n",
+		new:    "\tstate->marked += 10 / state->pad;\n",
+		want:   `point\.c:43: function simulate_packet .*: division by zero\n.*hint: test`,
+		kernel: `warning: mine: point\.c:43: a division by zero, .*hint: test the divisor`,
+		warns:  true},
+}
+
+// before is what the template's own_mark begins with.
+const before = "\tif (e->sojourn_ns <= p->threshold_ns)\n"
+
+// Mistakes in marking rules and notification points have one message too, on both engines.
+func TestBrokenRules(t *testing.T) {
+	good := t.TempDir()
+	for _, args := range [][]string{
+		{"mine"}, {"rule", "--kind", "marker"}, {"point", "--kind", "notification"},
+	} {
+		_, stderr, code := run(t, append([]string{"scheme", "new", "--dir", good}, args...)...)
+		qt.Assert(t, qt.Equals(code, 0), qt.Commentf("%s", stderr))
+	}
+	edit(t, good, "mine.c", `SCHEME("marker", "red")`, `SCHEME("marker", "own ./rule.h")`)
+	edit(t, good, "mine.c", `SCHEME("notification", "marked")`,
+		`SCHEME("notification", "own ./point.c")`)
+	edit(t, good, "mine.c", "const struct red_params",
+		"#include \"rule.h\"\nconst struct own_marker_params")
+	edit(t, good, "mine.c", "const struct dcqcn_np_params", "struct point_params {\n\tu32 every "+
+		"PARAM(\"Marks per CNP\", \"1 to 9\", \"1\");\n\tu32 pad;\n};\nconst struct point_params")
+	for _, m := range brokenRules {
+		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			here := t.TempDir()
+			qt.Assert(t, qt.IsNil(os.CopyFS(here, os.DirFS(good))))
+			replaced, behind, _ := strings.Cut(m.new, "\x00")
+			edit(t, here, m.file, m.old, replaced)
+			if behind != "" {
+				edit(t, here, m.file, before, behind+before)
+			}
+			file := filepath.Join(here, "mine.yaml")
+			refused(t, file, "sim", m.want)
+			if m.kernel == "" {
+				return // the compiler has refused it
+			}
+			if !m.warns {
+				refused(t, file, "kernel", m.kernel)
+				return
+			}
+			stdout, stderr, _ := run(t, "run", file, "--duration", "2ms", "--out",
+				filepath.Join(here, "out"))
+			qt.Check(t, qt.Matches(stdout, "(?s).*"+m.kernel+".*"), qt.Commentf("%s", stderr))
+		})
+	}
+}
+
+// edit replaces a text in a file, which has it.
+func edit(t *testing.T, dir, name, old, new string) {
+	t.Helper()
+	text := string(read(t, dir, name))
+	qt.Assert(t, qt.StringContains(text, old))
+	qt.Assert(t, qt.IsNil(os.WriteFile(filepath.Join(dir, name),
+		[]byte(strings.Replace(text, old, new, 1)), 0o600)))
 }
 
 // A control that begins as a built-in one does the same, packet by packet.

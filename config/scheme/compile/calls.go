@@ -18,8 +18,8 @@ import (
 	"github.com/pcn-linux/pcn/config/scheme"
 )
 
-// counted returns flags with which a control counts what C leaves undefined. The simulator stops
-// there: simulate.go.
+// counted returns flags with which a user's file counts what C leaves undefined. The simulator
+// stops there: simulate.go.
 func (c *compiler) counted() []string {
 	return []string{
 		"-include", filepath.Join(c.dir, "bpf", "include", "undefined.h"),
@@ -36,19 +36,30 @@ type call struct {
 	from, to, line string
 }
 
-// checkCalls refuses calls that only kernels refuse, or whose output nobody would see.
-func checkCalls(path string, object *scheme.Object) error {
+// checkState refuses a flow's state with what only kernels refuse.
+func checkState(path string, object *scheme.Object) error {
 	spec, err := object.Spec()
 	if err != nil {
 		return err
 	}
-	if flows := spec.Maps[scheme.FlowsMap]; flows != nil {
-		if field := pointerIn(flows.Value); field != "" {
-			return fmt.Errorf("%s: error: a flow's state keeps the pointer %q, and kernels "+
-				"follow no pointer that was kept\n"+
-				"(hint: keep an index, or the number that it points to)",
-				lineWith(path, `\*\s*`+regexp.QuoteMeta(field)+`\b`), field)
-		}
+	flows := spec.Maps[scheme.FlowsMap]
+	if flows == nil {
+		return nil
+	}
+	if field := pointerIn(flows.Value); field != "" {
+		return fmt.Errorf("%s: error: a flow's state keeps the pointer %q, and kernels "+
+			"follow no pointer that was kept\n"+
+			"(hint: keep an index, or the number that it points to)",
+			lineWith(path, `\*\s*`+regexp.QuoteMeta(field)+`\b`), field)
+	}
+	return nil
+}
+
+// checkCalls refuses calls that only kernels refuse, or whose output nobody would see.
+func checkCalls(object []byte) error {
+	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(object))
+	if err != nil {
+		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(spec.Programs)) {
 		if err := checkProgram(spec.Programs[name]); err != nil {

@@ -5,6 +5,7 @@ package compile
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,8 +13,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
 
 	"github.com/pcn-linux/pcn/bpf"
 	"github.com/pcn-linux/pcn/config"
@@ -35,7 +40,8 @@ const maxSource = 16_000_000
 type Sources struct {
 	Kernel    fs.FS // has npecn.bpf.c
 	Simulator fs.FS // has port.c
-	// Counted says that the control counts what C leaves undefined, see [scheme.Object.Place].
+	// Counted says that the user's files count what C leaves undefined, see
+	// [scheme.CountedVariable].
 	Counted bool
 }
 
@@ -58,11 +64,7 @@ func Scheme(ctx context.Context, path string, ports Sources) (scheme.Own, error)
 	}
 	defer os.RemoveAll(c.dir)
 	own := scheme.Own{}
-	control := source{path: path}
-	if ports.Counted {
-		control.flags = c.counted()
-	}
-	if own.Control, err = c.compile(ctx, control); err != nil {
+	if own.Control, err = c.compile(ctx, source{path: path, of: path}); err != nil {
 		return own, err
 	}
 	object, err := scheme.NewObject(own.Control)
@@ -72,7 +74,10 @@ func Scheme(ctx context.Context, path string, ports Sources) (scheme.Own, error)
 	if err := checkReaction(object); err != nil {
 		return own, described(path, object, err)
 	}
-	if err := checkCalls(path, object); err != nil {
+	if err := checkState(path, object); err != nil {
+		return own, err
+	}
+	if err := checkCalls(own.Control); err != nil {
 		return own, err
 	}
 	notification, marker, err := c.parts(path, object)
@@ -83,28 +88,47 @@ func Scheme(ctx context.Context, path string, ports Sources) (scheme.Own, error)
 		if own.Notification, err = c.compile(ctx, notification); err != nil {
 			return own, err
 		}
+		if err := checkCalls(own.Notification); err != nil {
+			return own, err
+		}
+		if err := checkParams(path, own); err != nil {
+			return own, err
+		}
 	}
 	if marker != "" {
 		if own.Port, err = c.compile(ctx, c.port(kernelPort, marker)); err != nil {
 			return own, err
 		}
+		if err := checkCalls(own.Port); err != nil {
+			return own, err
+		}
 	}
-	own.Simulated = c.simulate(ctx, source{path: path}, object, notification, marker)
+	own.Simulated = c.simulate(ctx, source{path: path, of: path}, object, notification, marker)
 	return own, nil
 }
 
 // checkReaction fails if a control hears messages and has no program for them.
 func checkReaction(object *scheme.Object) error {
+	spec, err := object.Spec()
+	if err != nil {
+		return err
+	}
+	paced := spec.Programs[scheme.SetRate] != nil
+	if sender := object.Attribute("sender"); paced && sender == "window" ||
+		!paced && sender == "rate" {
+		return fmt.Errorf("its sender is %q, and its last #include is of the other kind\n(hint: "+
+			"include/rate_control.h makes a rate, include/window_control.h a window)", sender)
+	}
 	hears, _, _ := strings.Cut(object.Attribute("hears"), " ")
 	header, ok := map[string]string{
 		"cnp": "include/react.h", "cnm": "include/react_cnm.h",
 	}[hears]
+	if n := object.Attribute("notification"); !ok && n != "" && n != scheme.None {
+		return fmt.Errorf("receivers answer by notification %q, and the scheme hears nothing\n"+
+			"(hint: add SCHEME(\"hears\", \"cnp\"), or remove the notification)", n)
+	}
 	if !ok {
 		return nil
-	}
-	spec, err := object.Spec()
-	if err != nil {
-		return err
 	}
 	if spec.Programs[scheme.ReactionPoint] == nil {
 		return fmt.Errorf("the scheme hears %q, and nothing reads them\n(hint: #include %q at the "+
@@ -119,23 +143,84 @@ func (c *compiler) parts(
 	path string, object *scheme.Object,
 ) (notification source, marker string, err error) {
 	if file := object.OwnFile("notification"); file != "" {
-		notification.path = pathBeside(path, file)
+		at := pathBeside(path, file)
+		notification = source{path: at, of: at}
+		if err := isThere(path, at, file); err != nil {
+			return notification, "", err
+		}
 	}
 	if file := object.OwnFile("marker"); file != "" {
-		marker, err = filepath.Abs(pathBeside(path, file))
+		if marker, err = filepath.Abs(pathBeside(path, file)); err != nil {
+			return notification, "", err
+		}
+		err = isThere(path, marker, file)
 	}
 	return notification, marker, err
 }
 
-// source is a C file with the flags that it needs.
-type source struct {
-	path  string
-	flags []string
+// checkParams fails if a control's parameters of its notification point are not those that the
+// point has.
+func checkParams(path string, own scheme.Own) error {
+	var layouts [2]string
+	for i, of := range []struct {
+		object   []byte
+		variable string
+	}{
+		{own.Control, scheme.NotificationVariable}, {own.Notification, scheme.ParamsVariable},
+	} {
+		spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(of.object))
+		if err != nil {
+			return err
+		}
+		if v := spec.Variables[of.variable]; v != nil {
+			layouts[i] = layoutOf(v.Type.Type)
+		}
+	}
+	if layouts[0] == layouts[1] {
+		return nil
+	}
+	return fmt.Errorf("%s: error: np_params has %s, and params of the notification point has %s\n"+
+		"(hint: declare both as the same struct)", lineWith(path, `\bnp_params\b`),
+		cmp.Or(layouts[0], "nothing"), cmp.Or(layouts[1], "nothing"))
 }
 
-// port is the source of a port with a marking rule.
+// layoutOf lists a struct's members with their places.
+func layoutOf(t btf.Type) string {
+	s, ok := btf.UnderlyingType(t).(*btf.Struct)
+	if !ok {
+		return ""
+	}
+	var members []string
+	for _, m := range s.Members {
+		members = append(members, fmt.Sprintf("%s at %d", m.Name, m.Offset.Bytes()))
+	}
+	return fmt.Sprintf("%s (%d bytes)", strings.Join(members, ", "), s.Size)
+}
+
+// isThere fails if a file that a control names is not.
+func isThere(path, at, file string) error {
+	if _, err := os.Stat(at); err != nil {
+		return fmt.Errorf("%s: error: file %s can't be read: %w\n(hint: its path begins at the "+
+			"folder of %s)", lineWith(path, `SCHEME.*`+regexp.QuoteMeta(file)), file,
+			errors.Unwrap(err), filepath.Base(path))
+	}
+	return nil
+}
+
+// source is a C file with the flags that it needs, and the file of the user's that is compiled by
+// it.
+type source struct {
+	path, of string
+	flags    []string
+}
+
+// port is the source of a port with a marking rule. What C leaves undefined is looked for in the
+// rule, and not in PCN's files.
 func (c *compiler) port(file, marker string) source {
-	return source{filepath.Join(c.dir, file), []string{fmt.Sprintf("-DOWN_MARKER=%q", marker)}}
+	return source{filepath.Join(c.dir, file), marker, []string{
+		fmt.Sprintf("-DOWN_MARKER=%q", marker),
+		"-fsanitize-ignorelist=" + filepath.Join(c.dir, ignoreList),
+	}}
 }
 
 // pathBeside returns the path of a file that another one names.
@@ -152,10 +237,14 @@ const (
 	simulatorPort = "simulator/port.c"
 )
 
+// ignoreList is a file in a compiler's folder, by which clang's sanitizer ignores that folder.
+const ignoreList = "ignored"
+
 // compiler is a clang with a folder of headers.
 type compiler struct {
 	clang, strip string
 	dir          string
+	counts       bool
 }
 
 func newCompiler(ports Sources) (*compiler, error) {
@@ -173,7 +262,7 @@ func newCompiler(ports Sources) (*compiler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a folder for headers: %w", err)
 	}
-	c := &compiler{clang: clang, strip: strip, dir: dir}
+	c := &compiler{clang: clang, strip: strip, dir: dir, counts: ports.Counted}
 	for folder, files := range map[string]fs.FS{
 		"bpf": bpf.Headers, filepath.Dir(kernelPort): ports.Kernel,
 		filepath.Dir(simulatorPort): ports.Simulator,
@@ -182,6 +271,8 @@ func newCompiler(ports Sources) (*compiler, error) {
 			err = errors.Join(err, os.CopyFS(filepath.Join(dir, folder), files))
 		}
 	}
+	err = errors.Join(err, os.WriteFile(filepath.Join(dir, ignoreList),
+		[]byte("src:"+dir+"/*\n"), 0o600))
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("write headers: %w", err), os.RemoveAll(dir))
 	}
@@ -201,9 +292,14 @@ func find(programs []string) (string, error) {
 // compile compiles a C file for BPF. The object is the same wherever the file lies.
 func (c *compiler) compile(ctx context.Context, from source) ([]byte, error) {
 	out := filepath.Join(c.dir, "out.o")
-	err := c.clangTo(ctx, out, from, "-O2", "-g", "-Wall", "-mcpu=v3", "--target=bpf",
-		"-mlittle-endian", "-fdebug-compilation-dir=.")
-	if err != nil {
+	flags := []string{"-O2", "-g", "-Wall", "-mcpu=v3", "--target=bpf", "-mlittle-endian",
+		"-fdebug-compilation-dir=.",
+		// the verifier refuses a null pointer that is followed; clang would leave the code out
+		"-fno-delete-null-pointer-checks"}
+	if c.counts {
+		flags = append(flags, c.counted()...)
+	}
+	if err := c.clangTo(ctx, out, from, flags...); err != nil {
 		return nil, err
 	}
 	if err := run(ctx, c.strip, "-g", out); err != nil {
@@ -227,14 +323,18 @@ func (c *compiler) clangTo(ctx context.Context, out string, from source, target 
 		"-Werror=literal-conversion", "-Werror=logical-not-parentheses", "-Werror=self-assign",
 		"-Werror=tautological-compare", "-Werror=tautological-unsigned-zero-compare",
 		"-Werror=sizeof-pointer-memaccess", "-Werror=bitwise-op-parentheses",
+		"-Werror=vla", "-Werror=visibility", "-Werror=undefined-internal",
+		"-Werror=incompatible-pointer-types",
+		"-Wno-error=incompatible-pointer-types-discards-qualifiers",
 		"-fno-color-diagnostics",
 		"-fmacro-backtrace-limit=1", "-fstrict-flex-arrays=3",
 		"-ffile-prefix-map=" + filepath.Dir(from.path) + "/=",
+		"-ffile-prefix-map=" + filepath.Dir(from.of) + "/=",
 		"-ffile-prefix-map=" + c.dir + "/=",
 		"-I" + filepath.Join(c.dir, "bpf"), "-c", from.path, "-o", out,
 	}, from.flags)
 	if err := run(ctx, c.clang, args...); err != nil {
-		return fmt.Errorf("compile %s:\n%s", from.path, c.explain(from.path, err.Error()))
+		return fmt.Errorf("compile %s:\n%s", from.of, c.explain(from.of, err.Error()))
 	}
 	return nil
 }

@@ -3,15 +3,18 @@
 package compile
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/pcn-linux/pcn/bpf"
 	"github.com/pcn-linux/pcn/config/lazy"
@@ -58,7 +61,19 @@ var advice = []struct {
 			"from now_ns, as x * 6364136223846793005 + 1442695040888963407 does"},
 	{lazy.Regexp(`undeclared function '(min|max|abs|clamp)'`),
 		"write it out: a < b ? a : b"},
-	{lazy.Regexp(`dynamic stack allocation`), "give the array a size that is a constant"},
+	{lazy.Regexp(`variable length array|variable-sized object|dynamic stack allocation`),
+		"give the array a size that is a constant: a number, or a name by #define or enum"},
+	{lazy.Regexp(`incompatible pointer types passing`), "it is declared so: $where"},
+	{lazy.Regexp(`will not be visible`),
+		"no header that the file includes defines this struct: correct its name"},
+	{lazy.Regexp(`identifier '(nullptr|None|True|False|nil)'`), "C has NULL, true and false"},
+	{lazy.Regexp(`identifier 'CONTROL\w*'`),
+		"#define it before the last #include: the file that pcn scheme new writes does"},
+	{lazy.Regexp(`'struct flow_entry'`),
+		"struct flow_entry begins with FLOW_HEAD; and then has the fields that the file uses"},
+	{lazy.Regexp(`provided to function-like macro`),
+		"PARAM takes documentation, range, default; STAT documentation; SCHEME attribute, value: " +
+			"algo/param.h, include/scheme.h"},
 	{lazy.Regexp(`did you mean to use '->'`), "it is a pointer: write -> for the dot"},
 	{lazy.Regexp(`unsigned expression`),
 		"unsigned numbers are never below 0: compare them before one is subtracted"},
@@ -98,7 +113,8 @@ var advice = []struct {
 	{lazy.Regexp(`result of an assignment as a condition`), "== compares, = assigns"},
 	{lazy.Regexp(`calls itself|infinite recursion`), noRecursion},
 	{lazy.Regexp(`undeclared function|undeclared identifier|no member named`),
-		"correct the name; include/control.h has what a control can use"},
+		"correct the name; include/control.h has what a control can use, and include/marker.h " +
+			"what a marking rule can"},
 	{lazy.Regexp(`: error: expected`), "look at the end of what is before it, too"},
 	{lazy.Regexp(``), "correct this line; the file that pcn scheme new writes compiles"},
 }
@@ -115,16 +131,29 @@ var (
 	largeCopy    = lazy.Regexp(`built-in function 'mem(set|cpy|move)'`)
 	fullStack    = lazy.Regexp(`stack limit is exceeded`)
 	unterminated = lazy.Regexp(`(?m)^\S+: error: unterminated function-like macro`)
-	incomplete   = lazy.Regexp(`incomplete type '[^']*struct (\w+)'`)
-	noted        = lazy.Regexp(`(?m)^(\S+:\d+):\d+: note: `)
+	incomplete   = lazy.Regexp(`incomplete (?:definition of )?type '[^']*struct (\w+)'`)
+	noMember     = lazy.Regexp(`no member named '(\w+)' in 'struct (\w+)'`)
+	event        = lazy.Regexp(`(?ms)^struct (\w+_event|notification) \{\n(.*?)^\}`)
+	member       = lazy.Regexp(`(?m)^\t\w[^;{]*?\b(\w+)(?: : \d+)?;`)
+	// A function of the user's that has another type than its callers expect.
+	declaredAmiss = lazy.Regexp(`conflicting types for|will not be visible`)
+	noted         = lazy.Regexp(`(?m)^(\S+:\d+):\d+: note: `)
 )
 
+// operations are what headers call in a user's file.
+const operations = `control_\w+|line_rate_bps|own_mark|own_feedback|notify_\w+`
+
 var (
-	isError    = lazy.Regexp(`^(\S+?):\d+:\d+: (fatal )?error: `)
-	notDefined = lazy.Regexp(`undeclared function '(control_\w+|line_rate_bps)'`)
+	isError    = lazy.Regexp(`^.+?:\d+:\d+: (fatal )?error: `)
+	notDefined = lazy.Regexp(`undeclared function '(` + operations + `)'|` +
+		`function '(` + operations + `)' has internal linkage but is not defined`)
+	called     = lazy.Regexp(`\b(` + operations + `)\(`)
+	ownStruct  = lazy.Regexp(`incomplete .*'struct (own_marker\w*)'`)
+	redefined  = lazy.Regexp(`^redefinition of`)
+	name       = lazy.Regexp(`identifier '(\w+)'`)
 	ofAWarning = lazy.Regexp(` \[-W[^\]]*\]$`)
 	otherISO   = "; ISO C99 and later do not support implicit function declarations"
-	elsewhere  = lazy.Regexp(`: note: |^In file included from `)
+	elsewhere  = lazy.Regexp(`: (note|warning): |^In file included from `)
 	unhelpful  = lazy.Regexp(`(?m)^<scratch space>|expanded from (here|macro)`)
 )
 
@@ -132,13 +161,28 @@ var (
 // header of PCN's it is what the user's file lacks.
 func (c *compiler) explain(path, says string) string {
 	says = strings.ReplaceAll(says, c.dir+"/", "")
-	if m := notDefined().FindStringSubmatch(says); m != nil {
-		return fmt.Sprintf("error: %s is not defined\n(hint: add %s)", m[1], signatureOf(m[1]))
-	}
 	if at := unterminated().FindStringIndex(says); at != nil {
 		says = says[at[0]:] // what is before it follows from it
 	}
-	var kept []string
+	kept := firstError(says)
+	if len(kept) == 0 {
+		return says
+	}
+	hint := ""
+	if m := inHeader().FindStringSubmatch(kept[0]); m != nil {
+		var text string
+		text, hint = ofHeader(path, says, m[2], kept)
+		kept = []string{text}
+	}
+	text := strings.TrimRight(generated().ReplaceAllString(strings.Join(kept, "\n"), ""), "\n")
+	if hint == "" {
+		hint = hintOf(path, text, says)
+	}
+	return text + "\n(hint: " + hint + ")"
+}
+
+// firstError returns the lines of a compiler's first error.
+func firstError(says string) (kept []string) {
 	count := 0
 	for _, line := range strings.Split(says, "\n") {
 		if isError().MatchString(line) {
@@ -154,14 +198,38 @@ func (c *compiler) explain(path, says string) string {
 		line = strings.Replace(line, otherISO, "", 1)
 		kept = append(kept, ofAWarning().ReplaceAllString(line, ""))
 	}
-	if len(kept) == 0 {
-		return says
+	return kept
+}
+
+// ofHeader returns an error in a header of PCN's as one of the user's file, and a hint; "" if none
+// is known. kept are the error's lines, and text is what is wrong.
+func ofHeader(path, says, text string, kept []string) (string, string) {
+	if m := notDefined().FindStringSubmatch(text); m != nil {
+		return placeOf(path, says, text) + "error: " + m[1] + m[2] + " is not defined",
+			"add " + signatureOf(path, m[1]+m[2])
 	}
-	if m := inHeader().FindStringSubmatch(kept[0]); m != nil {
-		kept = []string{placeOf(path, says, m[1]) + "error: " + m[1]}
+	if m := called().FindStringSubmatch(strings.Join(kept[1:], "\n")); m != nil {
+		if place := lineWith(path, `(?m)^\w[^;{}=]*\b`+m[1]+`\(`); strings.Contains(place, ":") {
+			return fmt.Sprintf("%s: error: %s has the wrong type: %s", place, m[1], text),
+				"declare it so: " + signatureOf(path, m[1])
+		}
 	}
-	text := strings.TrimRight(generated().ReplaceAllString(strings.Join(kept, "\n"), ""), "\n")
-	return text + "\n(hint: " + hintOf(text, says) + ")"
+	if m := ownStruct().FindStringSubmatch(text); m != nil {
+		return fmt.Sprintf("%s: error: struct %s is not defined", filepath.Base(path), m[1]),
+			"define it, with at least one field: include/marker.h says what a marking rule has"
+	}
+	if m := noted().FindStringSubmatch(says); m != nil && redefined().MatchString(text) &&
+		strings.HasSuffix(m[1][:strings.LastIndex(m[1], ":")], filepath.Base(path)) {
+		return m[1] + ": error: " + text,
+			"choose another name: " + inHeader().FindStringSubmatch(kept[0])[1] + " has this one"
+	}
+	if m := name().FindStringSubmatch(text); m != nil {
+		place := lineWith(path, `\b`+m[1]+`\b`)
+		if strings.Contains(place, ":") {
+			return place + ": error: " + text, ""
+		}
+	}
+	return placeOf(path, says, text) + "error: " + text, ""
 }
 
 // placeOf returns where in the user's file an error of a header comes from, as it begins a message.
@@ -186,11 +254,19 @@ func placeOf(path, says, text string) string {
 }
 
 // hintOf says what to do about an error. says has the compiler's notes on it.
-func hintOf(text, says string) string {
+func hintOf(path, text, says string) string {
 	if m := incomplete().FindStringSubmatch(text); m != nil {
-		if header := headerOf(m[1]); header != "" {
+		if header := headerOf(path, m[1]); header != "" {
 			return fmt.Sprintf("#include %q defines it", header)
 		}
+	}
+	if m := noMember().FindStringSubmatch(text); m != nil {
+		if hint := memberHint(m[1], m[2]); hint != "" {
+			return hint
+		}
+	}
+	if m := called().FindStringSubmatch(text); m != nil && declaredAmiss().MatchString(text) {
+		return "declare it so: " + signatureOf(path, m[1])
 	}
 	for _, a := range advice {
 		if !a.pattern().MatchString(text) {
@@ -205,17 +281,62 @@ func hintOf(text, says string) string {
 	return "" // the last advice is for all
 }
 
-// headerOf returns the header of PCN's that defines a struct; "" if none does.
-func headerOf(name string) (header string) {
+// headerOf returns the header that defines a struct, of PCN's or beside the user's file; "" if none
+// does.
+func headerOf(path, name string) (header string) {
 	defines := regexp.MustCompile(`(?m)^struct ` + name + ` \{`)
-	_ = fs.WalkDir(bpf.Headers, ".", func(path string, _ fs.DirEntry, err error) error {
-		if text, readErr := fs.ReadFile(bpf.Headers, path); err == nil && readErr == nil &&
-			defines.Match(text) {
-			header = path
+	search := func(headers fs.FS) {
+		_ = fs.WalkDir(headers, ".", func(file string, _ fs.DirEntry, err error) error {
+			if err != nil || filepath.Ext(file) != ".h" {
+				return nil
+			}
+			if text, err := fs.ReadFile(headers, file); err == nil && defines.Match(text) {
+				header = file
+			}
+			return nil
+		})
+	}
+	search(bpf.Headers)
+	beside, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*.h"))
+	for _, file := range beside {
+		if text, err := os.ReadFile(file); err == nil && defines.Match(text) {
+			header = filepath.Base(file)
 		}
-		return nil
-	})
+	}
 	return header
+}
+
+// events are the structs that headers hand to a user's functions, with their members.
+var events = sync.OnceValue(func() map[string][]string {
+	members := map[string][]string{}
+	headers, _ := fs.Glob(bpf.Headers, "include/*.h") // fails for bad patterns only
+	for _, file := range headers {
+		text, err := fs.ReadFile(bpf.Headers, file)
+		if err != nil {
+			panic(err) // it is embedded
+		}
+		for _, m := range event().FindAllStringSubmatch(string(text), -1) {
+			for _, field := range member().FindAllStringSubmatch(m[2], -1) {
+				members[m[1]] = append(members[m[1]], field[1])
+			}
+		}
+	}
+	return members
+})
+
+// memberHint says which members an event has, or which event has such a member.
+func memberHint(name, of string) string {
+	members := events()
+	if members[of] == nil {
+		return ""
+	}
+	hint := fmt.Sprintf("struct %s has %s", of, strings.Join(members[of], ", "))
+	for _, other := range slices.Sorted(maps.Keys(members)) {
+		if slices.Contains(members[other], name) {
+			hint += fmt.Sprintf("; struct %s has %s", other, name)
+		}
+	}
+	return hint
 }
 
 // arrayOf is an array of a type with a size in its name, or of another.
@@ -245,17 +366,20 @@ func largestArray(path string) (line int) {
 }
 
 var (
-	inHeader = lazy.Regexp(`^(?:bpf|/usr/include)/\S+: (?:fatal )?error: (.*)`)
+	inHeader = lazy.Regexp(`^(?:bpf/)?((?:include|algo|kernel|simulator|/usr/include)/\S+?:\d+)` +
+		`:\d+: (?:fatal )?error: (.*)`)
 	// The generator of code knows the user's file by its name alone.
 	lostPlace = lazy.Regexp(`not determine the original source location for (\S+:\d+:\d+)`)
 	// What a macro of a header names, or a function of one.
 	program = lazy.Regexp(`(?m)^ +\d+ \| (?:static \w+ \w+ )?(\w+)(?:\(struct .*)?$`)
 )
 
-// quoted are the words that an error quotes, and ofKey the parameter that it is about.
+// quoted are the words that an error quotes, ofKey the parameter that it is about, and ofName its
+// name in C.
 var (
 	quoted = lazy.Regexp(`"([\w.]+)"`)
 	ofKey  = lazy.Regexp(`of (\w+):`)
+	ofName = lazy.Regexp(`\w+\.(\w+): `)
 )
 
 // described is an error of what a control's file says of itself, with its line and a hint.
@@ -278,34 +402,51 @@ func described(path string, object *scheme.Object, err error) error {
 // lineOf returns the file with the line that describes what an error is about; the file alone if
 // that is not known.
 func lineOf(path string, err error) string {
-	data, readErr := os.ReadFile(path)
+	beside, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*.h"))
+	for _, file := range append([]string{path}, beside...) {
+		if line := describedAt(file, err); line > 0 {
+			return fmt.Sprintf("%s:%d", file, line)
+		}
+	}
+	return path
+}
+
+// describedAt returns the line of a file that describes what an error is about; 0 if none does.
+func describedAt(file string, err error) int {
+	data, readErr := os.ReadFile(file)
 	if readErr != nil {
-		return path
+		return 0
 	}
 	lines := strings.Split(string(data), "\n")
 	for _, about := range []struct {
 		words func() *regexp.Regexp
 		line  string
 	}{
+		{ofName, `\b%s (PARAM|KEY|STAT|FROM)\(`},
 		{ofKey, `\b%s(_[a-z0-9]+)? (PARAM|STAT|FROM)\(`}, {quoted, `(PARAM|SCHEME).*\b%s\b`},
 	} {
 		for _, m := range about.words().FindAllStringSubmatch(err.Error(), -1) {
 			described := regexp.MustCompile(fmt.Sprintf(about.line, regexp.QuoteMeta(m[1])))
 			if i := slices.IndexFunc(lines, described.MatchString); i >= 0 {
-				return fmt.Sprintf("%s:%d", path, i+1)
+				return i + 1
 			}
 		}
 	}
-	return path
+	return 0
 }
 
 // generated is the count of errors that ends a compiler's output.
 var generated = lazy.Regexp(`(?m)^(\d+ warnings? and )?\d+ errors? generated\.$`)
 
-// signatureOf returns how a template declares a function that controls have to define.
-func signatureOf(name string) string {
+// signatureOf returns how a template declares a function that the user's file has to define.
+func signatureOf(path, name string) string {
 	declared := regexp.MustCompile(`(?m)^static [^\n]*\b` + name + `\([^)]*\)`)
-	for _, file := range []string{"rate.c", "window.c"} {
+	files := []string{"rate.c", "window.c", "mark.h", "np.c"}
+	if text, err := os.ReadFile(path); err == nil &&
+		bytes.Contains(text, []byte("window_control.h")) {
+		files[0], files[1] = files[1], files[0]
+	}
+	for _, file := range files {
 		text, err := fs.ReadFile(bpf.Templates, "templates/"+file)
 		if err != nil {
 			continue
