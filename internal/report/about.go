@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/pcn-linux/pcn/config/scheme"
+	"github.com/pcn-linux/pcn/internal/experiment"
 	"github.com/pcn-linux/pcn/internal/result"
 )
 
@@ -45,6 +46,16 @@ func (a *about) explain(texts ...string) {
 	for _, m := range scheme.Markings {
 		if regexp.MustCompile(`\b` + m.Name + `\b`).MatchString(all) {
 			a.Schemes = append(a.Schemes, schemeInLine(m))
+		}
+	}
+}
+
+// addControls names the flows that have a control of their own.
+func (a *about) addControls(groups []experiment.FlowGroup) {
+	for _, g := range groups {
+		if g.Control != "" {
+			a.Schemes = append(a.Schemes, schemeInLine{g.Name,
+				"has Linux's own " + g.Control + " in place of the scheme's control"})
 		}
 	}
 }

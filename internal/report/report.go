@@ -237,6 +237,7 @@ func viewOf(g Group, i int) (*groupView, error) {
 		view.Figures, err = figureViews("", view.drawn)
 	}
 	view.explain()
+	view.About.addControls(e.FlowGroups)
 	if err == nil {
 		view.Network, err = netViewOf(*view)
 	}

@@ -334,6 +334,14 @@ func TestAbout(t *testing.T) {
 	qt.Check(t, qt.IsTrue(0 < about && about < strings.Index(page, "<svg")))
 }
 
+// Flows with a control of their own are named beside the schemes.
+func TestControlsAreExplained(t *testing.T) {
+	var a about
+	a.addControls([]experiment.FlowGroup{{Name: "A"}, {Name: "B", Control: "bbr"}})
+	qt.Check(t, qt.DeepEquals(a.Schemes, []schemeInLine{
+		{"B", "has Linux's own bbr in place of the scheme's control"}}))
+}
+
 // Who has not heard of TCD reads what it is, wherever a report first says it.
 func TestMarkingsAreExplained(t *testing.T) {
 	in := func(text string, schemes ...string) []schemeInLine {
