@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"go.yaml.in/yaml/v3"
 
@@ -279,6 +278,9 @@ type Quantity struct {
 	Unit  Unit
 }
 
+// otherUnit is a number with letters behind it.
+var otherUnit = lazy.Regexp(`^[0-9.]+ *[A-Za-z]+$`)
+
 // ParseQuantity parses a time (2.6ms), a rate (6Gbps), a size (64KB), a share (5%) or a count (3).
 func ParseQuantity(text string) (Quantity, error) {
 	switch {
@@ -294,7 +296,7 @@ func ParseQuantity(text string) (Quantity, error) {
 	case strings.HasSuffix(text, "B"):
 		b, err := ParseBytes(text)
 		return Quantity{float64(b), UnitBytes}, err
-	case text != "" && unicode.IsLetter(rune(text[len(text)-1])):
+	case otherUnit().MatchString(text):
 		return Quantity{}, Bad(fmt.Sprintf("%q has an unknown unit", text),
 			"write a time as 5us, a rate as 40Gbps, a size as 64KB")
 	default:

@@ -203,16 +203,15 @@ func choicesOf(e *btf.Enum) []choice {
 	return all
 }
 
-// newParam makes a parameter from a field's annotations.
 // otherUnit is a unit at the end of a C name that no value has.
 var otherUnit = lazy.Regexp(`_([um]s|[kmg]bps|[kmg]b)$`)
 
+// newParam makes a parameter from a field's annotations.
 func newParam(f member, at place, prefix string, t tags) (p Param, err error) {
 	p = Param{Doc: t["doc"], Range: t["range"], Default: t["default"], OnHosts: t["host"],
 		Auto: t["auto"], place: at, choices: f.choices}
 	byName, bare := kindOfName(f.name)
-	p.Kind = f.kind
-	p.Kind = cmp.Or(p.Kind, byName)
+	p.Kind = cmp.Or(f.kind, byName)
 	if unit := otherUnit().FindString(f.name); unit != "" && p.Kind == KindCount {
 		return p, fmt.Errorf("its name ends in %q, and C has times in ns, rates in bit/s and "+
 			"sizes in bytes (hint: end it in _ns, _bps or _bytes)", unit)

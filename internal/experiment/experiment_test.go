@@ -827,7 +827,8 @@ func TestErrors(t *testing.T) {
 		{"time of a point", "[0ms, 64KB]", "[3, 64KB]", "[3, 64KB]",
 			`"3": unit is missing (hint: write a time as 5us)`},
 		{"value of a point", "[0ms, 64KB]", "[0ms, 64Kb]", "[0ms, 64Kb]",
-			`"64Kb" is not a number (hint: write 0.5 or 1/128)`},
+			`"64Kb" has an unknown unit (hint: write a time as 5us, a rate as 40Gbps, ` +
+				`a size as 64KB)`},
 		{"unknown case", "what: on time,", "what: on time, case: a,", "a, metric",
 			`unknown case "a" (hint: the file has none: add one, or remove this)`},
 		{"band missing", "band: 10%, ", "", "{what: S0 settles",
