@@ -20,9 +20,7 @@ var undefined = []struct{ what, hint string }{
 		"test the divisor before; the simulator stops there"},
 	{"a shift by more bits than the number has, of which the low ones count",
 		"limit it: << (n & 63) for a u64; the simulator stops there"},
-	{"control_rate or control_window returned 0, so that a flow stands still",
-		"a rate is in bit/s and a window in packets: set it in control_start; the simulator " +
-			"stops there"},
+	{scheme.Standstill, scheme.StandstillHint + "; the simulator stops there"},
 }
 
 // undefinedSeen is struct undefined_seen of bpf/include/undefined.h.

@@ -16,6 +16,12 @@ import (
 // (bpf/include/undefined.h).
 const CountedVariable = "undefined"
 
+// Standstill is what a control does that allows a flow nothing, and StandstillHint what to do.
+const (
+	Standstill     = "control_rate or control_window returned 0, so that a flow stands still"
+	StandstillHint = "a rate is in bit/s and a window in packets: set it in control_start"
+)
+
 // Globals returns the names of variables that the control's programs change: there is one for all
 // flows.
 func (o *Object) Globals() []string {

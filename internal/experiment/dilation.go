@@ -131,10 +131,7 @@ func (e *Experiment) traffic() traffic {
 		at := from
 		path := routes.Path(number[from], number[to])
 		for _, link := range path {
-			next := link.B
-			if next == at {
-				next = link.A
-			}
+			next := link.Peer(at)
 			flows[hop{at, next}]++
 			t.sharing = max(t.sharing, flows[hop{at, next}])
 			at = next

@@ -21,18 +21,7 @@ import (
 	"github.com/pcn-linux/pcn/internal/result/resulttest"
 )
 
-const small = `
-name: small
-title: Two flows and a burst
-topology: {kind: fig1, burst_hosts: 3}
-schemes: [pfc, pcn]
-duration: 15ms
-flows:
-  - {name: F0, from: H0, to: R0}
-  - {name: F1, from: H1, to: R1}
-bursts:
-  - {name: burst, from: H2..H4, to: R1, size: 64KB}
-`
+const small = resulttest.Small
 
 // cases are two, of which the second has a duration of its own.
 const cases = `

@@ -82,6 +82,14 @@ func (l Link) Disturbed() bool { return l.ErrorRate > 0 || l.Disturbance != Dist
 // MostDelayNs returns the longest that a packet is under way.
 func (l Link) MostDelayNs() uint64 { return l.DelayNs + l.JitterNs + l.ReorderNs }
 
+// Peer returns the node at the other end of the link.
+func (l Link) Peer(node string) string {
+	if l.A == node {
+		return l.B
+	}
+	return l.A
+}
+
 // Name returns the name of the link, such as L0-T3, or L0-T3.1 if there are several.
 func (l Link) Name() string {
 	return l.A + "-" + l.B + l.Suffix

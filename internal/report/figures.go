@@ -46,7 +46,7 @@ func figuresOf(g groupView) ([]*figure, error) {
 			f.caption += fmt.Sprintf(" Of seed %d alone.", g.Seeds.Shown)
 		}
 	}
-	figures = append(g.findings(), figures...)
+	figures = slices.Concat(g.found, figures)
 	for _, o := range g.Compared[min(len(g.Compared), maxFindings):] {
 		figures = append(figures, compareFigure(o))
 	}

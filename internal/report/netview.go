@@ -392,11 +392,7 @@ func (d *topologyDrawing) baseOf(c caseView, n *network.Network) (string, error)
 		}
 		point(node)
 		for _, l := range routes.Path(index[from], index[to]) {
-			if l.A == node {
-				node = l.B
-			} else {
-				node = l.A
-			}
+			node = l.Peer(node)
 			point(node)
 		}
 		fmt.Fprintf(&b, `<polyline class="path" points="%s" stroke="%s"/>`, strings.Join(at, " "),

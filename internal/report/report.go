@@ -61,6 +61,7 @@ type groupView struct {
 	Seeds      seedsView          // of several seeds
 	Metrics    []metricRow
 	Figures    []figureView
+	found      []*figure // those of the finding, the first of drawn
 	drawn      []*figure
 	Network    *netView // nil if it is not drawn
 	Ports      *portMap // in its place, of a large network
@@ -233,6 +234,7 @@ func viewOf(g Group, i int) (*groupView, error) {
 	for i := range cases {
 		view.Cases[i].Measured = several.Measured()
 	}
+	view.found = view.findings()
 	if view.drawn, err = figuresOf(*view); err == nil {
 		view.Figures, err = figureViews("", view.drawn)
 	}
@@ -255,7 +257,7 @@ func viewOf(g Group, i int) (*groupView, error) {
 // metrics or figures show.
 func (g groupView) Finding() string {
 	text := ""
-	for _, f := range g.findings() {
+	for _, f := range g.found {
 		if f.sentence != "" {
 			text += f.sentence + ". "
 		}

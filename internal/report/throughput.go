@@ -98,23 +98,21 @@ func sharedRate(e *experiment.Experiment, drawn []string) (float64, error) {
 	for i, node := range n.Nodes() {
 		number[node] = i
 	}
-	var shared map[string]uint64 // rates, by port
+	type hop struct{ from, to string }
+	var shared map[hop]uint64 // rates
 	for _, flow := range e.Flows {
 		if !slices.Contains(drawn, flow.Name) && !slices.Contains(drawn, flow.Group) {
 			continue
 		}
-		ports, at := map[string]uint64{}, flow.From
+		taken, at := map[hop]uint64{}, flow.From
 		for _, l := range routes.Path(number[flow.From], number[flow.To]) {
-			port, next := l.Ports()[0], l.B
-			if l.B == at {
-				port, next = l.Ports()[1], l.A
+			h := hop{at, l.Peer(at)}
+			if _, ok := shared[h]; ok || shared == nil {
+				taken[h] = l.RateBps
 			}
-			if _, ok := shared[port]; ok || shared == nil {
-				ports[port] = l.RateBps
-			}
-			at = next
+			at = h.to
 		}
-		if shared = ports; len(shared) == 0 {
+		if shared = taken; len(shared) == 0 {
 			break
 		}
 	}

@@ -44,8 +44,7 @@ func ownCode(s scheme.Scheme, code []byte) ([]byte, error) {
 	if code != nil {
 		return code, nil
 	}
-	why := s.Own.Simulated.Missing
-	why = cmp.Or(why, "it was compiled by a pcn that could not")
+	why := cmp.Or(s.Own.Simulated.Missing, "it was compiled by a pcn that could not")
 	return nil, fmt.Errorf("scheme %s was not compiled for the simulator: %s; "+
 		"or run it with `--engine kernel`", s.Name, why)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/pcn-linux/pcn/config/lazy"
+	"github.com/pcn-linux/pcn/config/scheme"
 )
 
 // module is an instance of a compiled C file, with its memory.
@@ -129,8 +130,7 @@ var ownLine = lazy.Regexp(`(?m)^\s+(?:0x[0-9a-f]+: )?([^\s/]+\.[ch]:\d+):\d+`)
 var causes = []struct{ words, cause, hint string }{
 	{errEndless.Error(), errEndless.Error(), "a call is stopped after 2^27 steps, or when the " +
 		"run is interrupted: give the loop a bound"},
-	{"control_allows_nothing", "control_rate or control_window returned 0, so that a flow stands " +
-		"still", "a rate is in bit/s and a window in packets: set it in control_start"},
+	{"control_allows_nothing", scheme.Standstill, scheme.StandstillHint},
 	{"integer divide by zero", "division by zero", testDivisor},
 	{"handle_divrem_overflow", "division by zero", testDivisor},
 	{"handle_shift_out_of_bounds", "a shift by more bits than the number has",

@@ -114,8 +114,7 @@ func (r *Runner) submit(ctx context.Context, s Slurm, name, out string) (job str
 
 // cellsPerTask returns the requested number; 0 lets it choose. A job has at most maxTasks tasks.
 func cellsPerTask(cells, requested int) int {
-	pack := requested
-	pack = cmp.Or(pack, min(max(cells/minTasks, 1), maxPack))
+	pack := cmp.Or(requested, min(max(cells/minTasks, 1), maxPack))
 	return max(pack, (cells+maxTasks-1)/maxTasks)
 }
 

@@ -35,8 +35,7 @@ func (c clientPlan) String() string {
 	if c.IPv6 {
 		family = "IPv6"
 	}
-	control := c.Control
-	control = cmp.Or(control, "default")
+	control := cmp.Or(c.Control, "default")
 	return fmt.Sprintf("%6.2fs client %d: %s from %s, %s, %s, %d B, %v", c.At.Seconds(), c.ID,
 		c.Kind, c.From, family, control, c.Bytes, c.Lives)
 }

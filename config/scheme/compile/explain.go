@@ -297,13 +297,18 @@ func headerOf(path, name string) (header string) {
 		})
 	}
 	search(bpf.Headers)
-	beside, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*.h"))
-	for _, file := range beside {
+	for _, file := range headersBeside(path) {
 		if text, err := os.ReadFile(file); err == nil && defines.Match(text) {
 			header = filepath.Base(file)
 		}
 	}
 	return header
+}
+
+// headersBeside returns the user's headers in the folder of a file.
+func headersBeside(path string) []string {
+	files, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*.h")) // the pattern is right
+	return files
 }
 
 // events are the structs that headers hand to a user's functions, with their members.
@@ -402,8 +407,7 @@ func described(path string, object *scheme.Object, err error) error {
 // lineOf returns the file with the line that describes what an error is about; the file alone if
 // that is not known.
 func lineOf(path string, err error) string {
-	beside, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*.h"))
-	for _, file := range append([]string{path}, beside...) {
+	for _, file := range append([]string{path}, headersBeside(path)...) {
 		if line := describedAt(file, err); line > 0 {
 			return fmt.Sprintf("%s:%d", file, line)
 		}

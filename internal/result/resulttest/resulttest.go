@@ -27,6 +27,20 @@ const (
 	pcnPauseToNs    = 900 * us
 )
 
+// Small is an experiment with which [Fig2] can be made up, to add keys to.
+const Small = `
+name: small
+title: Two flows and a burst
+topology: {kind: fig1, burst_hosts: 3}
+schemes: [pfc, pcn]
+duration: 15ms
+flows:
+  - {name: F0, from: H0, to: R0}
+  - {name: F1, from: H1, to: R1}
+bursts:
+  - {name: burst, from: H2..H4, to: R1, size: 64KB}
+`
+
 // Fig2 returns a made-up run of the experiment or of its case, which must be of topology fig1 with
 // flows F0 and F1. Every scheme but pcn behaves as pfc, and takes its time to recover.
 func Fig2(e *experiment.Experiment, scheme string) *result.Run {

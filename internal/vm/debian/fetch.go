@@ -72,8 +72,7 @@ func (f Fetcher) fetchFromAny(ctx context.Context, mirrors []string, p Package) 
 }
 
 func (f Fetcher) get(ctx context.Context, url string, p Package) ([]byte, error) {
-	patience := f.Patience
-	patience = cmp.Or(patience, defaultPatience)
+	patience := cmp.Or(f.Patience, defaultPatience)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	watchdog := time.AfterFunc(patience, func() { cancel(errStalled) })

@@ -53,8 +53,7 @@ func unpackX86(boot []byte) ([]byte, error) {
 	if v := binary.LittleEndian.Uint16(boot[x86Version:]); v < x86PayloadVersion {
 		return nil, fmt.Errorf("boot image of protocol %d.%02d: want 2.08 or later", v>>8, v&0xff)
 	}
-	sectors := uint64(boot[x86SetupSectors])
-	sectors = cmp.Or(sectors, 4)
+	sectors := cmp.Or(uint64(boot[x86SetupSectors]), 4)
 	start := (sectors+1)*sector + uint64(binary.LittleEndian.Uint32(boot[x86PayloadOffset:]))
 	length := uint64(binary.LittleEndian.Uint32(boot[x86PayloadLength:]))
 	if length < 8 || start+length > uint64(len(boot)) {
