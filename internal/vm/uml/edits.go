@@ -102,6 +102,20 @@ void pcn_call_failed(void)
 	// Only these drivers have anything to build: to look into each of the others takes a make
 	{"drivers/Makefile", `(?s)^.+$`, "obj-y := base/ char/ net/ tty/\n"},
 
+	// What most files include is compiled once, where PCN_HEADERS is set: see common.h. These files
+	// define a macro before they include what asks for it, or give something a header's name.
+	{"scripts/Makefile.lib", `(?m)^(c_flags +=.*\$\(NOSTDINC_FLAGS\)) (\$\(LINUXINCLUDE\)[^$]*` +
+		`\$\(srctree\).*\n.*\$\(_c_flags\)) (\$\(modkern_cflags\)[ \t]*\\\n` +
+		`[ \t]*\$\(basename_flags\) \$\(modname_flags\))$`,
+		"pcn-apart = init/main kernel/sched/core kernel/softirq lib/sort " + addedDir + "/jit\n" +
+			"pcn-first = $$(if $$(filter $$(pcn-apart),$$(obj)/$$(basetarget)),," +
+			"-include $$(srctree)/" + addedDir + "/first.h)" +
+			" -include $$(srctree)/" + addedDir + "/names.h\n" +
+			"pcn-names = $$(subst -DKBUILD_,-DPCN_,$$(subst -D__KBUILD_,-DPCN__,$$(1)))\n" +
+			"$1 $$(pcn-first) $2 $$(call pcn-names,$3)"},
+	{"Makefile", `(?m)^prepare: prepare0$`, "$0\nifdef PCN_HEADERS\n" +
+		"\t$$(Q)$$(MAKE) $$(build)=" + addedDir + " " + addedDir + "/first.h.gch\nendif"},
+
 	// TCP's timers count ticks: of 1 ms, not 10
 	{"arch/um/Kconfig", `(?m)^(config HZ\n\tint\n\tdefault) 100$`, "$1 1000"},
 
