@@ -21,8 +21,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pcn-linux/pcn/host"
+	"github.com/pcn-linux/pcn/internal/nstest"
 	"github.com/pcn-linux/pcn/loader/ns"
-	"github.com/pcn-linux/pcn/loader/ns/nstest"
 )
 
 // points has what belongs to a namespace, and a control, which is the machine's.
