@@ -98,13 +98,8 @@ func newChecker(n *network.Network) (*checker, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &checker{network: n, routes: routes, numbers: map[string]int{}}
-	c.lineOf = func(string) int { return 0 }
-	for i, name := range n.Nodes() {
-		c.numbers[name] = i
-	}
-	c.Findings = []Finding{}
-	return c, nil
+	return &checker{network: n, routes: routes, numbers: n.Numbers(),
+		lineOf: func(string) int { return 0 }, Result: Result{Findings: []Finding{}}}, nil
 }
 
 // followTraffic finds the ports that the traffic may take.

@@ -4,7 +4,6 @@ package sweep
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -188,30 +187,12 @@ func (d *decoder) experiment(f *file) *experiment.Experiment {
 
 // fail adds err at path. Errors that have a line of their own, in another file, keep it.
 func (d *decoder) fail(path string, err error) {
-	for _, e := range errorsIn(err) {
+	for _, e := range config.ErrorsIn(err) {
 		if e.Line > 0 {
 			d.Errs = append(d.Errs, e)
 			continue
 		}
 		d.Fail(path, e.Msg, e.Hint)
-	}
-}
-
-// errorsIn returns the file errors that err joins. It turns any other error into one.
-func errorsIn(err error) []*config.Error {
-	var joined interface{ Unwrap() []error }
-	var one *config.Error
-	switch {
-	case errors.As(err, &joined):
-		var all []*config.Error
-		for _, e := range joined.Unwrap() {
-			all = append(all, errorsIn(e)...)
-		}
-		return all
-	case errors.As(err, &one):
-		return []*config.Error{one}
-	default:
-		return []*config.Error{{Msg: err.Error()}}
 	}
 }
 
@@ -305,7 +286,7 @@ func (d *decoder) points(s *Sweep, e *experiment.Experiment, combinations []comb
 
 // failOnce adds the errors of a point that no other point has had.
 func (d *decoder) failOnce(reported map[string]bool, p Point, err error) {
-	for _, e := range errorsIn(err) {
+	for _, e := range config.ErrorsIn(err) {
 		if reported[e.Error()] {
 			continue
 		}

@@ -64,7 +64,7 @@ func newPlan(e *experiment.Experiment) (*plan, error) {
 			"with `--engine sim`", len(e.Flows), most)
 	}
 	net := e.Topology.Network()
-	p := &plan{exp: e, ports: make([]port, 1), hosts: len(net.Hosts), number: map[string]int{}}
+	p := &plan{exp: e, ports: make([]port, 1), hosts: len(net.Hosts), number: net.Numbers()}
 	p.addNodes(net)
 	for i, name := range e.Routers() {
 		p.routers = append(p.routers, p.number[name])
@@ -97,7 +97,6 @@ func (p *plan) addNodes(net *network.Network) {
 		}
 	}
 	for i, name := range net.Nodes() {
-		p.number[name] = i
 		n := node{name: name, tier: tiers[name], isHost: i < p.hosts}
 		if n.isHost {
 			n.addr = network.HostAddr(i)
@@ -196,9 +195,7 @@ func hashSeed(node int) uint32 { return uint32(node) }
 
 // baseRTTNs is the base round trip.
 func (p *plan) baseRTTNs() uint64 {
-	return p.exp.BaseRTTNs(func(from, to string) uint64 {
-		return p.paths.DelayNs(p.host(from), p.host(to))
-	})
+	return p.exp.BaseRTTNs(p.paths)
 }
 
 // seed32 starts random choices in the kernel; not 0.
