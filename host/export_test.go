@@ -5,7 +5,22 @@ package host
 import (
 	"fmt"
 	"path/filepath"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
+
+// ECNNotes returns what status says of ECN.
+func (s *Status) ECNNotes() []string { return s.ecnNotes() }
+
+// LeastRate returns the least send rate of a control's flows in the metrics.
+func LeastRate(control string, flows []LiveFlow) (least float64) {
+	collectFlows(func(d *prometheus.Desc, v float64, _ ...string) {
+		if d == descMinRate {
+			least = v
+		}
+	}, control, flows)
+	return least
+}
 
 // PinsOf returns the folder of the pins of a component in the thread's network namespace.
 func PinsOf(name string) (string, error) {

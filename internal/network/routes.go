@@ -263,7 +263,9 @@ func (r *Routes) Hops(from, to int) int {
 }
 
 // BetweenNs is DelayNs of two hosts by their names.
-func (r *Routes) BetweenNs(from, to string) uint64 { return r.DelayNs(r.number[from], r.number[to]) }
+func (r *Routes) BetweenNs(from, to string) uint64 {
+	return r.DelayNs(r.number[from], r.number[to])
+}
 
 // DelayNs returns the propagation delay between two hosts, of the slowest of the shortest paths.
 func (r *Routes) DelayNs(from, to int) uint64 {

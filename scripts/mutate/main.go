@@ -6,8 +6,8 @@
 //	go run ./scripts/mutate -sample 60 -seed 1 ./internal/hpcc ./internal/sweep
 //
 // A test runs for a change only if it reaches the changed line, the fastest first, until one fails
-// or the budget is used up. Tests that fail without a change are an error. Those that run in a microVM
-// run together, until one fails: it boots once for a change.
+// or the budget is used up. Tests that fail without a change are an error. Those that run in a
+// microVM run together, until one fails: it boots once for a change.
 package main
 
 import (
