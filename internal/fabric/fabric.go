@@ -69,7 +69,7 @@ func Check(e *experiment.Experiment) (*Result, error) {
 	}
 	c.e, c.lineOf = e, e.LineOf
 	c.followTraffic()
-	if c.lossless() {
+	if slices.ContainsFunc(e.Schemes, e.PFCOn) {
 		c.deadlocks()
 		c.buffers()
 		c.thresholds()
@@ -123,11 +123,6 @@ func (c *checker) followTraffic() {
 			}
 		}
 	})
-}
-
-// lossless reports whether some scheme of the experiment runs without losses.
-func (c *checker) lossless() bool {
-	return slices.ContainsFunc(c.e.Schemes, c.e.PFCOn)
 }
 
 func (c *checker) find(s Severity, key, hint, show, format string, args ...any) {

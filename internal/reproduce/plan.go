@@ -255,6 +255,3 @@ func ranges(seeds experiment.Seeds) []string {
 func (p *Plan) Seconds() float64 {
 	return float64(p.Part.Cost) / float64(experiment.Second) * float64(len(p.Part.Seeds))
 }
-
-// cell returns the folder of a run.
-func (p *Plan) cell(id string) string { return sweep.CellDir(p.Dir, id) }

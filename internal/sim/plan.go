@@ -90,11 +90,6 @@ func (p *plan) addPort(node, peer int32, l network.Link) {
 
 func (p *plan) isHost(node int32) bool { return int(node) < len(p.access) }
 
-// baseRTTNs is the base round trip.
-func (p *plan) baseRTTNs() uint64 {
-	return p.exp.BaseRTTNs(p.routes)
-}
-
 // bdpBytes is the most that a flow has in flight when it fills its path and no queue: of the path
 // where this is the most, as in HPCC's simulator.
 func (p *plan) bdpBytes(frameBytes uint64) uint64 {

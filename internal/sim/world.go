@@ -192,7 +192,7 @@ func (w *world) loadGuarded(ctx context.Context, r runtime) error {
 // loadAlgorithms instantiates the control, the notification point and the core of ports.
 func (w *world) loadAlgorithms(ctx context.Context, r runtime) error {
 	e, s := w.plan.exp, w.plan.scheme
-	n, values := e.SenderNetwork(w.plan.baseRTTNs()), e.MarkingValues(s)
+	n, values := e.SenderNetwork(e.BaseRTTNs(w.plan.routes)), e.MarkingValues(s)
 	if err := w.transport.load(ctx, r, n, values); err != nil {
 		return err
 	}
@@ -346,12 +346,12 @@ func (w *world) setMarking(p *port) {
 func (w *world) setIngress(q *queue, p *port) {
 	e, n, core := w.plan.exp, &w.nodes[p.node], w.home(p.node).core
 	if d := e.Switch.DynamicOf(n.own); d != nil {
-		core.setAlpha(q.ingress, float64(d.AlphaAt(p.rate, e.Topology.Rate)))
+		core.put32(q.ingress+core.alpha, alphaOf(float64(d.AlphaAt(p.rate, e.Topology.Rate))))
 		w.calmBytes = 0
 		return
 	}
 	if n.own.XOFF != 0 {
-		core.setXOFF(q.ingress, uint64(n.own.XOFF))
+		core.put64(q.ingress+core.xoff, uint64(n.own.XOFF))
 	}
 	w.calmBytes = min(w.calmBytes, core.xonBytes(q.ingress, n.bufferBytes))
 }

@@ -29,7 +29,7 @@ type plan struct {
 	// routers are the nodes of switches that are routers
 	routers []int
 	paths   *network.Routes
-	rttNs   uint64 // baseRTTNs
+	rttNs   uint64 // the base round trip
 
 	virtualTime bool // CPUs take no time
 }
@@ -82,7 +82,7 @@ func newPlan(e *experiment.Experiment) (*plan, error) {
 	if p.paths, err = net.Routes(); err != nil {
 		return nil, err
 	}
-	p.rttNs = p.baseRTTNs()
+	p.rttNs = e.BaseRTTNs(p.paths)
 	if p.virtualTime, err = inVirtualTime(); err != nil {
 		return nil, err
 	}
@@ -192,11 +192,6 @@ func (p *plan) target(i int) netip.Addr { return network.HostAddr(i) }
 
 // hashSeed is the seed of a switch's flow hash: switches in a row must not pick alike.
 func hashSeed(node int) uint32 { return uint32(node) }
-
-// baseRTTNs is the base round trip.
-func (p *plan) baseRTTNs() uint64 {
-	return p.exp.BaseRTTNs(p.paths)
-}
 
 // seed32 starts random choices in the kernel; not 0.
 func (p *plan) seed32() uint32 { return max(rand.New(rand.NewPCG(p.exp.Seed, 1)).Uint32()>>8, 1) }

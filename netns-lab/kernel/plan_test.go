@@ -144,7 +144,7 @@ func TestBaseRTT(t *testing.T) {
 			30_000}, // on the paths of any hosts
 	} {
 		p := planOf(t, "name: rtt\ntopology: {kind: fig1, burst_hosts: 2, delay: 5us}\nschemes: [pfc]\nduration: 1ms\n"+test.traffic)
-		qt.Check(t, qt.Equals(p.baseRTTNs(), test.want), qt.Commentf(test.traffic))
+		qt.Check(t, qt.Equals(p.rttNs, test.want), qt.Commentf(test.traffic))
 	}
 }
 
@@ -328,7 +328,7 @@ schemes: [pfc]
 duration: 1ms
 flows: [{name: f, from: A0, to: B0}]
 `)
-	qt.Check(t, qt.Equals(p.baseRTTNs(), 500_000))
+	qt.Check(t, qt.Equals(p.rttNs, 500_000))
 	o := optionsOf(t, p, "pfc")
 	for id := 1; id < len(p.ports); id++ {
 		q := o.Ports[id]
