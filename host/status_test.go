@@ -3,6 +3,7 @@
 package host_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/go-quicktest/qt"
@@ -25,6 +26,30 @@ func TestECNNotes(t *testing.T) {
 		var notes []string
 		nstest.Do(t, h, func() error { notes = s.ECNNotes(); return nil })
 		qt.Check(t, qt.HasLen(notes, c.notes), qt.Commentf("%+v", c))
+	}
+}
+
+// A reason for TCP's window is a problem if most flows have it and somebody can act, else a warning.
+func TestDoubts(t *testing.T) {
+	for _, c := range []struct {
+		reasons            []string
+		counts             map[string]uint64
+		problems, warnings string
+	}{
+		{reasons: []string{"", "", "new", "new"}},
+		{reasons: []string{"", "no_marks", "no_marks"},
+			problems: "2 of 3 live flows have a TCP window: they lost packets, .*"},
+		{reasons: []string{"", "no_marks"},
+			warnings: "1 of 2 live flows have a TCP window: they lost packets, .*"},
+		{reasons: []string{"no_entry"},
+			warnings: "1 of 1 live flows have a TCP window: their entry .*"},
+		{counts: map[string]uint64{"table_full": 3, "table_full_ended": 1},
+			problems: "2 live flows found the flow table full .*"},
+		{counts: map[string]uint64{"table_full": 3, "table_full_ended": 3}},
+	} {
+		problems, warnings := host.Doubts(c.counts, c.reasons...)
+		qt.Check(t, qt.Matches(strings.Join(problems, "\n"), c.problems), qt.Commentf("%+v", c))
+		qt.Check(t, qt.Matches(strings.Join(warnings, "\n"), c.warnings), qt.Commentf("%+v", c))
 	}
 }
 
