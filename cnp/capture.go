@@ -3,7 +3,6 @@
 package cnp
 
 import (
-	"bufio"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -54,8 +53,7 @@ func startCapture(
 					len(name), math.MaxUint16)
 		}
 	}
-	c := &Capture{w: pcapng{w: bufio.NewWriter(w)}, interfaces: slices.Clone(interfaces),
-		baseNs: baseNs}
+	c := &Capture{w: newPcapng(w), interfaces: slices.Clone(interfaces), baseNs: baseNs}
 	if err := c.w.writeSection("pcn", comment); err != nil {
 		return nil, fmt.Errorf("start capture: %w", err)
 	}
@@ -100,7 +98,7 @@ func (c *Capture) WriteStart(iface int, atNs int64, frame []byte, length int) er
 
 // Flush writes what is buffered to the underlying writer.
 func (c *Capture) Flush() error {
-	if err := c.w.w.Flush(); err != nil {
+	if err := c.w.flush(); err != nil {
 		return fmt.Errorf("flush capture: %w", err)
 	}
 	return nil

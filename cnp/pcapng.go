@@ -5,6 +5,7 @@ package cnp
 import (
 	"bufio"
 	"encoding/binary"
+	"io"
 )
 
 // pcapng writes the blocks of a pcapng file, little endian (draft-ietf-opsawg-pcapng, section 4).
@@ -14,6 +15,8 @@ type pcapng struct {
 	w     *bufio.Writer
 	block []byte // the one that is being written
 }
+
+func newPcapng(w io.Writer) pcapng { return pcapng{w: bufio.NewWriter(w)} }
 
 // Types of blocks.
 const (
@@ -78,6 +81,8 @@ func (p *pcapng) writePacket(iface int, timeNs int64, frame []byte, length int) 
 	p.addPadded(frame)
 	return p.end()
 }
+
+func (p *pcapng) flush() error { return p.w.Flush() }
 
 // begin begins a block. Its length follows at its end.
 func (p *pcapng) begin(kind uint32) {

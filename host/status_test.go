@@ -29,7 +29,8 @@ func TestECNNotes(t *testing.T) {
 	}
 }
 
-// A reason for TCP's window is a problem if most flows have it and somebody can act, else a warning.
+// A reason for TCP's window is a problem if most flows have it and somebody can act, else a
+// warning.
 func TestDoubts(t *testing.T) {
 	for _, c := range []struct {
 		reasons            []string

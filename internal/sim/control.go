@@ -299,6 +299,12 @@ func (c *control) window(f *flow) uint32 { return c.u32(f.sock + c.sock.cwnd) }
 
 func (c *control) setWindow(f *flow, packets uint32) { c.put32(f.sock+c.sock.cwnd, packets) }
 
+func (c *control) slowStartThreshold(f *flow) uint32 { return c.u32(f.sock + c.sock.ssthresh) }
+
+func (c *control) setThreshold(f *flow, packets uint32) {
+	c.put32(f.sock+c.sock.ssthresh, packets)
+}
+
 // gapNs returns the time between two packets that the control asks for beside its window; 0: none.
 func (c *control) gapNs(f *flow, payload uint64) int64 {
 	rate := c.u64(f.sock + c.sock.pacing)

@@ -323,6 +323,14 @@ func (c *core) setMarking(port uint32, kminBytes, kmaxBytes uint64) {
 	c.put64(port+c.kmax, kmaxBytes)
 }
 
+// setAlpha gives an ingress port its own share of the free buffer.
+func (c *core) setAlpha(ingress uint32, alpha float64) {
+	c.put32(ingress+c.alpha, alphaOf(alpha))
+}
+
+// setXOFF gives an ingress port its own static threshold.
+func (c *core) setXOFF(ingress uint32, bytes uint64) { c.put64(ingress+c.xoff, bytes) }
+
 // alphaOf returns alpha as C has it.
 func alphaOf(alpha float64) uint32 { return uint32(math.Round(alpha * (1 << alphaShift))) }
 

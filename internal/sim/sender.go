@@ -342,10 +342,10 @@ func (t *transport) reduceWindow(f *flow, state uint8) {
 	}
 	f.reduce = reduction{before: t.control.window(f)}
 	if t.control.congControl == nil {
-		t.control.put32(f.sock+t.control.sock.ssthresh, t.control.threshold(t.now, f))
+		t.control.setThreshold(f, t.control.threshold(t.now, f))
 	}
 	t.control.changeState(t.now, f, state)
-	f.reduce.threshold = t.control.u32(f.sock + t.control.sock.ssthresh)
+	f.reduce.threshold = t.control.slowStartThreshold(f)
 }
 
 // leaveRecovery ends a recovery when all is acknowledged that was sent before it.

@@ -346,12 +346,12 @@ func (w *world) setMarking(p *port) {
 func (w *world) setIngress(q *queue, p *port) {
 	e, n, core := w.plan.exp, &w.nodes[p.node], w.home(p.node).core
 	if d := e.Switch.DynamicOf(n.own); d != nil {
-		core.put32(q.ingress+core.alpha, alphaOf(float64(d.AlphaAt(p.rate, e.Topology.Rate))))
+		core.setAlpha(q.ingress, float64(d.AlphaAt(p.rate, e.Topology.Rate)))
 		w.calmBytes = 0
 		return
 	}
 	if n.own.XOFF != 0 {
-		core.put64(q.ingress+core.xoff, uint64(n.own.XOFF))
+		core.setXOFF(q.ingress, uint64(n.own.XOFF))
 	}
 	w.calmBytes = min(w.calmBytes, core.xonBytes(q.ingress, n.bufferBytes))
 }

@@ -35,6 +35,9 @@ func New(fn func() error) (netns.NsHandle, error) {
 		}
 		return fn()
 	})
+	if err != nil && h.IsOpen() {
+		h.Close()
+	}
 	return h, err
 }
 

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -61,15 +62,20 @@ func measure(dir, work string, o options) (*suite, error) {
 	if out, err := s.build(binary, "-cover"); err != nil {
 		return nil, fmt.Errorf("build the tests of %s: %w\n%s", dir, err, out)
 	}
-	list := exec.Command(binary, "-test.list", o.run, "-test.skip", o.skip)
+	skip, err := regexp.Compile(o.skip)
+	if err != nil {
+		return nil, fmt.Errorf("invalid -skip: %w", err)
+	}
+	list := exec.Command(binary, "-test.list", o.run)
 	list.Dir = dir
 	out, err := list.Output()
 	if err != nil {
 		return nil, fmt.Errorf("list the tests of %s: %w", dir, withOutput(err))
 	}
 	for name := range strings.Lines(string(out)) {
-		if name = strings.TrimSpace(name); strings.Contains(name, " ") || name == "" {
-			continue // what a TestMain prints
+		name = strings.TrimSpace(name)
+		if strings.Contains(name, " ") || name == "" || o.skip != "" && skip.MatchString(name) {
+			continue // what a TestMain prints, or what is not to run
 		}
 		t, err := s.measureTest(binary, "^"+name+"$")
 		if err == nil && t.all {
