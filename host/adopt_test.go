@@ -12,7 +12,7 @@ import (
 	"github.com/go-quicktest/qt"
 
 	"github.com/pcn-linux/pcn/host"
-	"github.com/pcn-linux/pcn/loader/ns/nstest"
+	"github.com/pcn-linux/pcn/internal/nstest"
 )
 
 // Connections that fit all conditions get the control, in this namespace only, and have their own

@@ -24,7 +24,7 @@ import (
 
 	"github.com/pcn-linux/pcn/config"
 	"github.com/pcn-linux/pcn/host"
-	"github.com/pcn-linux/pcn/loader/ns/nstest"
+	"github.com/pcn-linux/pcn/internal/nstest"
 )
 
 func wredAt(name string, w host.WRED) host.SwitchPort {
