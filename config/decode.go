@@ -43,6 +43,25 @@ func (e *Error) Error() string {
 	return strings.TrimPrefix(pos, ":") + ": " + withHint(e.Msg, e.Hint)
 }
 
+// ErrorsIn returns the mistakes that err joins. Any other error becomes one without a place.
+func ErrorsIn(err error) []*Error {
+	switch e := err.(type) {
+	case interface{ Unwrap() []error }:
+		var all []*Error
+		for _, one := range e.Unwrap() {
+			all = append(all, ErrorsIn(one)...)
+		}
+		return all
+	case *Error:
+		return []*Error{e}
+	}
+	var at *Error
+	if next := errors.Unwrap(err); next != nil && errors.As(err, &at) {
+		return ErrorsIn(next)
+	}
+	return []*Error{{Msg: err.Error()}}
+}
+
 // Decoder turns YAML into Go values, remembers the position of each value, and collects mistakes.
 //
 // The strict mode of yaml.v3 has neither columns nor hints.

@@ -12,8 +12,8 @@ import (
 	"github.com/go-quicktest/qt"
 
 	"github.com/pcn-linux/pcn/host"
+	"github.com/pcn-linux/pcn/internal/nstest"
 	"github.com/pcn-linux/pcn/internal/vm/vmtest"
-	"github.com/pcn-linux/pcn/loader/ns/nstest"
 )
 
 // Connections that fit all conditions get the control, in this namespace only, and have their own

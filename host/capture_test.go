@@ -17,7 +17,7 @@ import (
 
 	"github.com/pcn-linux/pcn/cnp"
 	"github.com/pcn-linux/pcn/host"
-	"github.com/pcn-linux/pcn/loader/ns/nstest"
+	"github.com/pcn-linux/pcn/internal/nstest"
 )
 
 // send sends frames from a device, as they are.

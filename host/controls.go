@@ -88,7 +88,9 @@ func (c *Config) readObjects(d *config.Decoder) {
 }
 
 // Has reports whether the control of this name is to be registered.
-func (c *Controls) Has(name string) bool { return c.byName(name) != nil }
+func (c *Controls) Has(name string) bool {
+	return c.first(func(s *scheme.Scheme) bool { return s.Control == name }) != nil
+}
 
 // HearsCNPs reports whether flows of a configured control obey CNPs.
 func (c *Config) HearsCNPs() bool { return c.Controls.hears() != nil }
@@ -162,11 +164,6 @@ func (c *Controls) first(wanted func(*scheme.Scheme) bool) *Control {
 		}
 	}
 	return nil
-}
-
-// byName returns the control of a name; nil if it is not to be registered.
-func (c *Controls) byName(name string) *Control {
-	return c.first(func(s *scheme.Scheme) bool { return s.Control == name })
 }
 
 // hears returns the control whose flows obey CNPs; nil if there is none.
@@ -274,9 +271,6 @@ func (o Control) needsECN() bool {
 
 // hasFlowTable reports whether the control keeps state of its flows.
 func (o Control) hasFlowTable() bool { return o.Scheme.Sender != scheme.SenderLine }
-
-// uses reports whether the control, with its parameters, depends on line_rate or base_rtt.
-func (o Control) uses(name string) bool { return o.values().Uses(name) }
 
 // setup returns what the control's scheme needs, with the configured parameters.
 func (o Control) setup() scheme.Setup { return o.Scheme.Setup(o.values()) }

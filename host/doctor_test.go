@@ -21,8 +21,8 @@ import (
 
 	"github.com/pcn-linux/pcn/host"
 	"github.com/pcn-linux/pcn/host/doctor"
+	"github.com/pcn-linux/pcn/internal/nstest"
 	"github.com/pcn-linux/pcn/loader/ns"
-	"github.com/pcn-linux/pcn/loader/ns/nstest"
 )
 
 // checkOf returns a check by its name.

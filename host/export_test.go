@@ -5,7 +5,34 @@ package host
 import (
 	"fmt"
 	"path/filepath"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/pcn-linux/pcn/loader"
 )
+
+// ECNNotes returns what status says of ECN.
+func (s *Status) ECNNotes() []string { return s.ecnNotes() }
+
+// Doubts returns the problems and warnings of a control with these flows, by their reasons.
+func Doubts(counts map[string]uint64, reasons ...string) (problems, warnings []string) {
+	s := &ComponentStatus{Counts: counts}
+	for _, reason := range reasons {
+		s.flows = append(s.flows, loader.Flow{Doubt: reason})
+	}
+	s.addDoubts()
+	return s.Problems, s.Warnings
+}
+
+// LeastRate returns the least send rate of a control's flows in the metrics.
+func LeastRate(control string, flows []LiveFlow) (least float64) {
+	collectFlows(func(d *prometheus.Desc, v float64, _ ...string) {
+		if d == descMinRate {
+			least = v
+		}
+	}, control, flows)
+	return least
+}
 
 // PinsOf returns the folder of the pins of a component in the thread's network namespace.
 func PinsOf(name string) (string, error) {

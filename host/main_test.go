@@ -126,6 +126,11 @@ func child(what string) error {
 	if err != nil {
 		return err
 	}
-	_, err = h.Up(context.Background(), c)
+	changes, err := h.Up(context.Background(), c)
+	for _, one := range changes {
+		if one.IsProblem() {
+			fmt.Printf("%s: %s: %s\n", one.Component, one.What, one.Note)
+		}
+	}
 	return err
 }

@@ -27,7 +27,7 @@ type measured struct {
 // lineRate returns the configured line rate, or the speed that all interfaces have; 0 if no control
 // needs it.
 func lineRate(c *Config) (config.Rate, error) {
-	usesLineRate := func(o Control) bool { return o.uses("line_rate") }
+	usesLineRate := func(o Control) bool { return o.values().Uses("line_rate") }
 	isNeeded := slices.ContainsFunc(c.Controls.all, usesLineRate) || c.hasAutoPeriod()
 	if c.LineRate != 0 || !isNeeded {
 		return c.LineRate, nil

@@ -21,8 +21,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pcn-linux/pcn/host"
+	"github.com/pcn-linux/pcn/internal/nstest"
 	"github.com/pcn-linux/pcn/loader/ns"
-	"github.com/pcn-linux/pcn/loader/ns/nstest"
 )
 
 // points has what belongs to a namespace, and a control, which is the machine's.
@@ -498,9 +498,33 @@ func TestHostileFolder(t *testing.T) {
 	}
 }
 
+// Of namespaces that Up could not enter it says how many there are, if a control is new.
+func TestClosedNamespaces(t *testing.T) {
+	wire(t)
+	named(t, "blue")
+	t.Cleanup(func() { downIn(t, "") })
+	for _, want := range []string{
+		"network namespaces: not selected again: [1-9].* could not be entered .*\n", // it is new
+		"", // it is kept
+	} {
+		out, err := childWithout(light, 0, unix.CAP_SYS_ADMIN)
+		qt.Assert(t, qt.IsNil(err), qt.Commentf("%s", out))
+		qt.Check(t, qt.Matches(out, want))
+	}
+}
+
 // refused runs a child that must fail, and returns what it says.
 func refused(t *testing.T, what string, user uint32, lacks uintptr) string {
 	t.Helper()
+	out, err := childWithout(what, user, lacks)
+	var exit *exec.ExitError
+	qt.Check(t, qt.ErrorAs(err, &exit))
+	return out
+}
+
+// childWithout runs a child as a user, without a capability if there is one, and returns what it
+// says.
+func childWithout(what string, user uint32, lacks uintptr) (string, error) {
 	c := childProcess(what)
 	c.SysProcAttr = &unix.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user}}
 	var out []byte
@@ -517,9 +541,8 @@ func refused(t *testing.T, what string, user uint32, lacks uintptr) string {
 		out, err = c.CombinedOutput()
 		done <- err
 	}()
-	var exit *exec.ExitError
-	qt.Check(t, qt.ErrorAs(<-done, &exit))
-	return string(out)
+	err := <-done
+	return string(out), err
 }
 
 func dropCapabilities(bits ...uint) error {

@@ -42,11 +42,6 @@ const (
 	defaultPortBuffer = config.Bytes(1e6)
 )
 
-// fill sets the default.
-func (n *NPECN) fill() {
-	n.Buffer = cmp.Or(n.Buffer, defaultPortBuffer)
-}
-
 // check fails for a port that can't be set up.
 func (p *SwitchPort) check() error {
 	switch {
@@ -102,7 +97,7 @@ func afterRename(component, old, now string) string {
 func (h *Host) SwitchUp(ctx context.Context, ports []SwitchPort) (changes []Change, err error) {
 	for i := range ports {
 		if n := ports[i].NPECN; n != nil {
-			n.fill()
+			n.Buffer = cmp.Or(n.Buffer, defaultPortBuffer)
 		}
 		if err := ports[i].check(); err != nil {
 			return nil, err

@@ -24,8 +24,8 @@ import (
 
 	"github.com/pcn-linux/pcn/config"
 	"github.com/pcn-linux/pcn/host"
+	"github.com/pcn-linux/pcn/internal/nstest"
 	"github.com/pcn-linux/pcn/internal/vm/vmtest"
-	"github.com/pcn-linux/pcn/loader/ns/nstest"
 )
 
 func wredAt(name string, w host.WRED) host.SwitchPort {

@@ -9,8 +9,8 @@ import (
 	"github.com/go-quicktest/qt"
 	"github.com/vishvananda/netlink"
 
+	"github.com/pcn-linux/pcn/internal/nstest"
 	"github.com/pcn-linux/pcn/loader"
-	"github.com/pcn-linux/pcn/loader/ns/nstest"
 	"github.com/pcn-linux/pcn/tc"
 	"github.com/pcn-linux/pcn/tc/tctest"
 )

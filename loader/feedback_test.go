@@ -7,8 +7,8 @@ import (
 
 	"github.com/go-quicktest/qt"
 
+	"github.com/pcn-linux/pcn/internal/nstest"
 	"github.com/pcn-linux/pcn/loader"
-	"github.com/pcn-linux/pcn/loader/ns/nstest"
 )
 
 func TestFeedbackIsChecked(t *testing.T) {

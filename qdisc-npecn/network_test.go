@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -250,20 +249,10 @@ func (n *network) addNode() {
 // newNamespace makes a network namespace that goes when the test ends.
 func newNamespace(t testing.TB) netns.NsHandle {
 	t.Helper()
-	type result struct {
-		h   netns.NsHandle
-		err error
-	}
-	done := make(chan result)
-	go func() {
-		runtime.LockOSThread() // and never unlock: the thread ends with the goroutine
-		h, err := netns.New()
-		done <- result{h, err}
-	}()
-	r := <-done
-	qt.Assert(t, qt.IsNil(r.err))
-	t.Cleanup(func() { r.h.Close() })
-	return r.h
+	h, err := ns.New(func() error { return nil })
+	qt.Assert(t, qt.IsNil(err))
+	t.Cleanup(func() { h.Close() })
+	return h
 }
 
 // addLink makes the veth pair of ports id and id + 1.

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs the tests that need neither root nor a microVM. Such a package is one whose tests import
-# neither the microVM (internal/vm and vm/vmtest) nor namespaces (loader/ns/nstest), outside of
+# neither the microVM (internal/vm and vm/vmtest) nor namespaces (internal/nstest), outside of
 # tests/.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-needs_machine='/internal/vm( |$|/vmtest)|/loader/ns/nstest'
+needs_machine='/internal/vm( |$|/vmtest)|/internal/nstest'
 mapfile -t packages < <(
 	go list -f '{{.ImportPath}} {{join .TestImports " "}} {{join .XTestImports " "}}' ./... |
 		awk -v needs="$needs_machine|/tests/" 'NF > 1 && $0 !~ needs { print $1 }'

@@ -11,7 +11,7 @@ import (
 	"github.com/go-quicktest/qt"
 	"github.com/vishvananda/netns"
 
-	"github.com/pcn-linux/pcn/loader/ns/nstest"
+	"github.com/pcn-linux/pcn/internal/nstest"
 	"github.com/pcn-linux/pcn/tc"
 )
 

@@ -16,7 +16,7 @@ import (
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
-	"github.com/pcn-linux/pcn/loader/ns/nstest"
+	"github.com/pcn-linux/pcn/internal/nstest"
 )
 
 var fabricOptions = FabricOptions{HostBase: netip.MustParseAddr("10.0.0.0"), Hosts: 8, Nodes: 3,

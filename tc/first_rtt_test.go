@@ -10,8 +10,8 @@ import (
 	"github.com/go-quicktest/qt"
 	"github.com/gopacket/gopacket/layers"
 
+	"github.com/pcn-linux/pcn/internal/nstest"
 	"github.com/pcn-linux/pcn/loader"
-	"github.com/pcn-linux/pcn/loader/ns/nstest"
 )
 
 // Sequence numbers of a flow in its first round trip: they wrap.

@@ -11,7 +11,7 @@ import (
 	"github.com/go-quicktest/qt"
 
 	"github.com/pcn-linux/pcn/cnp"
-	"github.com/pcn-linux/pcn/loader/ns/nstest"
+	"github.com/pcn-linux/pcn/internal/nstest"
 )
 
 // newMarkedNP attaches DCQCN's notification point, by ideal time, to a device of its own.

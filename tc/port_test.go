@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-quicktest/qt"
 
-	"github.com/pcn-linux/pcn/loader/ns/nstest"
+	"github.com/pcn-linux/pcn/internal/nstest"
 )
 
 const markPort = 0x50540000 // MARK_PORT of bpf/include/port.h

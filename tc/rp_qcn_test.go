@@ -15,8 +15,8 @@ import (
 	"github.com/gopacket/gopacket/layers"
 
 	"github.com/pcn-linux/pcn/cnp"
+	"github.com/pcn-linux/pcn/internal/nstest"
 	"github.com/pcn-linux/pcn/loader"
-	"github.com/pcn-linux/pcn/loader/ns/nstest"
 )
 
 // qcnStartNs is when flows start.

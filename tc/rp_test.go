@@ -19,8 +19,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/pcn-linux/pcn/cnp"
+	"github.com/pcn-linux/pcn/internal/nstest"
 	"github.com/pcn-linux/pcn/loader"
-	"github.com/pcn-linux/pcn/loader/ns/nstest"
 )
 
 // Parameters of the flows under test.

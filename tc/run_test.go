@@ -9,7 +9,7 @@ import (
 	"github.com/go-quicktest/qt"
 	"github.com/vishvananda/netns"
 
-	"github.com/pcn-linux/pcn/loader/ns/nstest"
+	"github.com/pcn-linux/pcn/internal/nstest"
 )
 
 // Verdicts of tc programs, as ebpf.Program.Run returns them.

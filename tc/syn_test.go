@@ -9,7 +9,7 @@ import (
 	"github.com/go-quicktest/qt"
 	"github.com/gopacket/gopacket/layers"
 
-	"github.com/pcn-linux/pcn/loader/ns/nstest"
+	"github.com/pcn-linux/pcn/internal/nstest"
 )
 
 // Only SYNs that ask for a connection lose ECT, and nothing else of them changes but the checksum.

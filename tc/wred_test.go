@@ -10,7 +10,7 @@ import (
 	"github.com/go-quicktest/qt"
 	"github.com/gopacket/gopacket/layers"
 
-	"github.com/pcn-linux/pcn/loader/ns/nstest"
+	"github.com/pcn-linux/pcn/internal/nstest"
 )
 
 func newWRED(t *testing.T, o WREDOptions) *WRED {

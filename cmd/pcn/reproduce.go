@@ -14,6 +14,7 @@ import (
 
 	"github.com/pcn-linux/pcn/internal/experiment"
 	"github.com/pcn-linux/pcn/internal/reproduce"
+	"github.com/pcn-linux/pcn/netns-lab/experiments"
 )
 
 type reproduceFlags struct {
@@ -105,8 +106,8 @@ func (f reproduceFlags) run(cmd *cobra.Command, figures []*reproduce.Figure) err
 	stderr := cmd.ErrOrStderr()
 	bar := newProgress(stderr, "reproduce", 0)
 	o := reproduce.Options{
-		Figures: figures, Engines: engines, Quick: f.quick, Seeds: seeds, Out: f.out,
-		Finished: f.finished, Declared: f.declared, Set: f.set, Schemes: f.algo,
+		Figures: figures, Load: experiments.Load, Engines: engines, Quick: f.quick, Seeds: seeds,
+		Out: f.out, Finished: f.finished, Declared: f.declared, Set: f.set, Schemes: f.algo,
 		Progress: bar.set, Waiting: printWaiting(cmd),
 		Started: func(p *reproduce.Plan, runs int, seconds float64) {
 			bar.next(p.Figure.ID()+" "+string(p.Engine), runs)

@@ -3,7 +3,7 @@
 package main
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -66,20 +66,9 @@ if all is well. Line and column count from 1; 0 means unknown.`,
 }
 
 // mistakes returns the mistakes that an error of a file joins.
-func mistakes(file string, err error) []mistake {
-	switch e := err.(type) {
-	case interface{ Unwrap() []error }:
-		var all []mistake
-		for _, one := range e.Unwrap() {
-			all = append(all, mistakes(file, one)...)
-		}
-		return all
-	case *config.Error:
-		return []mistake{{e.File, e.Line, e.Col, e.Msg, e.Hint}}
+func mistakes(file string, err error) (all []mistake) {
+	for _, e := range config.ErrorsIn(err) {
+		all = append(all, mistake{cmp.Or(e.File, file), e.Line, e.Col, e.Msg, e.Hint})
 	}
-	var at *config.Error
-	if next := errors.Unwrap(err); next != nil && errors.As(err, &at) {
-		return mistakes(file, next)
-	}
-	return []mistake{{File: file, Message: err.Error()}}
+	return all
 }

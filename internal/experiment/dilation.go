@@ -120,10 +120,7 @@ func (e *Experiment) traffic() traffic {
 	if err != nil {
 		return traffic{} // reported when the run is laid out
 	}
-	number := map[string]int{}
-	for i, name := range net.Hosts {
-		number[name] = i
-	}
+	number := net.Numbers()
 	var t traffic
 	type hop struct{ from, to string }
 	flows := map[hop]uint64{}
@@ -138,9 +135,7 @@ func (e *Experiment) traffic() traffic {
 		}
 		t.links = max(t.links, len(path))
 	})
-	t.rttNs = e.BaseRTTNs(func(from, to string) uint64 {
-		return routes.DelayNs(number[from], number[to])
-	})
+	t.rttNs = e.BaseRTTNs(routes)
 	return t
 }
 

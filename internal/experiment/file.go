@@ -15,6 +15,7 @@ import (
 	"github.com/pcn-linux/pcn/config"
 	"github.com/pcn-linux/pcn/config/scheme"
 	"github.com/pcn-linux/pcn/internal/image"
+	"github.com/pcn-linux/pcn/internal/network"
 	"github.com/pcn-linux/pcn/internal/workload"
 )
 
@@ -361,10 +362,10 @@ func (e *Experiment) EachPath(see func(from, to string)) {
 }
 
 // BaseRTTNs is the round trip of the longest path that a flow takes, or that is between hosts with
-// programs, in propagation delays alone. delayNs returns the delay from one host to another.
-func (e *Experiment) BaseRTTNs(delayNs func(from, to string) uint64) uint64 {
+// programs, in propagation delays alone.
+func (e *Experiment) BaseRTTNs(routes *network.Routes) uint64 {
 	var longestNs uint64
-	longer := func(from, to string) { longestNs = max(longestNs, delayNs(from, to)) }
+	longer := func(from, to string) { longestNs = max(longestNs, routes.BetweenNs(from, to)) }
 	e.EachPath(longer)
 	routers := e.Routers() // which are on hosts' paths
 	for _, a := range e.Programs {
@@ -378,6 +379,10 @@ func (e *Experiment) BaseRTTNs(delayNs func(from, to string) uint64) uint64 {
 	for _, p := range e.Programs {
 		if longestNs > 0 {
 			break
+		}
+		if slices.Contains(routers, p.Host) { // on the paths of any hosts
+			_, longestNs = routes.Longest()
+			continue
 		}
 		for _, to := range e.Topology.Network().Hosts { // of one host: to whom it speaks is its own
 			longer(p.Host, to)

@@ -165,7 +165,9 @@ func (d *decoder) check(e *Experiment) {
 	d.validateDetection(e)
 	d.validateTime(e)
 	d.validateFlows(e)
-	d.validateWorkloads(e)
+	for i := range e.Workload {
+		d.validateWorkload(e, i)
+	}
 	d.validateCollectives(e)
 	d.validateBursts(e)
 	d.validateStarts(e)

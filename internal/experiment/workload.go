@@ -168,19 +168,10 @@ func (d *decoder) fillWorkload(e *Experiment, i int) {
 	}
 }
 
-// isFile reports whether the name of a distribution is that of a file.
-func isFile(cdf string) bool { return strings.ContainsAny(cdf, "./") }
-
-// validateWorkloads checks the workloads, and notes what generates their flows.
-func (d *decoder) validateWorkloads(e *Experiment) {
-	for i := range e.Workload {
-		d.validateWorkload(e, i)
-	}
-}
-
 // objectPrefix matches names of workloads, which numbers follow in names of flows.
 var objectPrefix = lazy.Regexp(`^[A-Za-z][A-Za-z_-]{0,31}$`)
 
+// validateWorkload checks a workload, and notes what generates its flows.
 func (d *decoder) validateWorkload(e *Experiment, i int) {
 	w, path, before := e.Workload[i], fmt.Sprintf("workload[%d].", i), len(d.Errs)
 	if w.Name != defaultWorkload || len(e.Workload) > 1 {
@@ -244,7 +235,7 @@ func (d *decoder) loadOf(path string, w Workload, e *Experiment, s *workload.Spe
 
 // sizesOf returns a distribution; nil after an error.
 func (d *decoder) sizesOf(path, cdf string, e *Experiment) *workload.CDF {
-	if !isFile(cdf) {
+	if !strings.ContainsAny(cdf, "./") { // not a file
 		if !d.checkKnown(path, "distribution of sizes", cdf, workload.CDFs()) {
 			return nil
 		}

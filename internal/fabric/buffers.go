@@ -212,17 +212,13 @@ func (c *checker) markingKey(name string) string {
 // capacity checks links against what leads to them.
 func (c *checker) capacity() {
 	fastest := uint64(0)
-	hosts := map[string]bool{}
-	for _, h := range c.network.Hosts {
-		hosts[h] = true
-	}
 	for _, l := range c.network.Links {
-		if hosts[l.A] || hosts[l.B] {
+		if !c.isTrunk(l) {
 			fastest = max(fastest, l.RateBps)
 		}
 	}
 	for _, l := range c.network.Links {
-		if !hosts[l.A] && !hosts[l.B] && l.RateBps < fastest {
+		if c.isTrunk(l) && l.RateBps < fastest {
 			c.find(Risk, "topology", fmt.Sprintf("want links of at least %s between switches",
 				experiment.Rate(fastest)), run+"; see the metric utilisation",
 				"link %s has %s, and one host sends %s", l.Name(), experiment.Rate(l.RateBps),

@@ -66,15 +66,16 @@ func (c *checker) deadlocks() {
 	}
 }
 
+// isTrunk reports whether a link is between switches.
+func (c *checker) isTrunk(l network.Link) bool {
+	return min(c.numbers[l.A], c.numbers[l.B]) >= len(c.network.Hosts)
+}
+
 // trunks are the links between switches.
 func (c *checker) trunks() []int {
-	hosts := map[string]bool{}
-	for _, h := range c.network.Hosts {
-		hosts[h] = true
-	}
 	var trunks []int
 	for i, l := range c.network.Links {
-		if !hosts[l.A] && !hosts[l.B] {
+		if c.isTrunk(l) {
 			trunks = append(trunks, i)
 		}
 	}

@@ -69,7 +69,7 @@ func Check(e *experiment.Experiment) (*Result, error) {
 	}
 	c.e, c.lineOf = e, e.LineOf
 	c.followTraffic()
-	if c.lossless() {
+	if slices.ContainsFunc(e.Schemes, e.PFCOn) {
 		c.deadlocks()
 		c.buffers()
 		c.thresholds()
@@ -98,13 +98,8 @@ func newChecker(n *network.Network) (*checker, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &checker{network: n, routes: routes, numbers: map[string]int{}}
-	c.lineOf = func(string) int { return 0 }
-	for i, name := range n.Nodes() {
-		c.numbers[name] = i
-	}
-	c.Findings = []Finding{}
-	return c, nil
+	return &checker{network: n, routes: routes, numbers: n.Numbers(),
+		lineOf: func(string) int { return 0 }, Result: Result{Findings: []Finding{}}}, nil
 }
 
 // followTraffic finds the ports that the traffic may take.
@@ -128,11 +123,6 @@ func (c *checker) followTraffic() {
 			}
 		}
 	})
-}
-
-// lossless reports whether some scheme of the experiment runs without losses.
-func (c *checker) lossless() bool {
-	return slices.ContainsFunc(c.e.Schemes, c.e.PFCOn)
 }
 
 func (c *checker) find(s Severity, key, hint, show, format string, args ...any) {

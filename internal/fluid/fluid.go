@@ -75,9 +75,6 @@ type model struct {
 	record recorder
 }
 
-// nowNs returns the beginning of the step, in ns after t = 0.
-func (m *model) nowNs() int64 { return int64(float64(m.step-m.start) * m.stepNs) }
-
 // advance computes a step: switches and hosts send, receivers report, senders adjust.
 func (m *model) advance() {
 	m.changeRates()

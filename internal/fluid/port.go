@@ -3,7 +3,6 @@
 package fluid
 
 import (
-	"github.com/pcn-linux/pcn/internal/experiment"
 	"github.com/pcn-linux/pcn/internal/network"
 	"github.com/pcn-linux/pcn/internal/result"
 )
@@ -361,9 +360,6 @@ func (p *port) obeyPause(m *model) {
 		p.unmarked = p.length // NP-ECN: PN is what stands in the queue
 	}
 }
-
-// class is the traffic class of all data.
-func class() uint8 { return experiment.DataClass(0) }
 
 // portRow returns the counters of a port. Packets are full frames.
 func (m *model) portRow(id physical, tier string) result.Port {

@@ -66,7 +66,7 @@ func (r *recorder) begin(m *model) {
 
 // pause notes a PAUSE or RESUME that the switch behind a port sends.
 func (r *recorder) pause(m *model, p *port, kind result.PFCKind) {
-	at := m.nowNs()
+	at := int64(float64(m.step-m.start) * m.stepNs) // the beginning of the step, after t = 0
 	for _, id := range m.physical {
 		if id.port != p {
 			continue
@@ -74,7 +74,7 @@ func (r *recorder) pause(m *model, p *port, kind result.PFCKind) {
 		r.pfc = append(r.pfc, result.PFCEvent{
 			SentNs: at, EffectNs: at + int64(float64(p.loop)*m.stepNs),
 			From: m.setup.names[id.peer], To: m.setup.names[id.node] + id.link.Suffix,
-			Class: class(), Kind: kind,
+			Class: experiment.DataClass(0), Kind: kind,
 		})
 	}
 }

@@ -37,24 +37,19 @@ func newSetup(e *experiment.Experiment, name string) (*setup, error) {
 	if err := canExpress(e); err != nil {
 		return nil, err
 	}
+	n := e.Topology.Network()
 	s := &setup{
-		network: e.Topology.Network(), number: map[string]int{},
+		network: n, names: n.Nodes(), number: n.Numbers(),
 		frame: float64(e.Frame), line: float64(e.Topology.Rate) / 8,
 	}
 	var err error
 	if s.scheme, err = e.Scheme(name); err != nil {
 		return nil, err
 	}
-	if s.routes, err = s.network.Routes(); err != nil {
+	if s.routes, err = n.Routes(); err != nil {
 		return nil, err
 	}
-	s.names = s.network.Nodes()
-	for i, n := range s.names {
-		s.number[n] = i
-	}
-	s.rttNs = e.BaseRTTNs(func(from, to string) uint64 {
-		return s.routes.DelayNs(s.number[from], s.number[to])
-	})
+	s.rttNs = e.BaseRTTNs(s.routes)
 	if err := s.resolve(e); err != nil {
 		return nil, err
 	}

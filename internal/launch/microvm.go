@@ -206,7 +206,6 @@ func checkImages(e *experiment.Experiment) error {
 
 // Boot boots a microVM that runs nothing, and returns how long that took.
 func (e *MicroVMs) Boot(ctx context.Context) (time.Duration, error) {
-	const noCPU = -1
 	res, err := e.boot(ctx, vm.Config{Args: []string{guest.ProbeArg}, HostCPU: noCPU},
 		"the microVM's program failed")
 	return res.Boot, err

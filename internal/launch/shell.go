@@ -75,7 +75,6 @@ func (e *MicroVMs) Shell(
 	m := &shellMachine{Shell: s, inbox: dir, stop: stop}
 	c := guestConfig(k.inTime(j), job.Shells)
 	c.Files = append(c.Files, vm.File{Path: job.ShellFile, Mode: 0o644, Data: text})
-	const noCPU = -1
 	c.HostCPU = noCPU
 	c.Started = func(pid int) { m.pid.Store(int64(pid)) }
 	c.Console = &lineWriter{hear: m.hear}

@@ -8,10 +8,7 @@ import "math"
 // paths. The second half has one host more if their number is odd.
 func (n *Network) Bisection() uint64 {
 	f := &flowGraph{from: make([][]int, len(n.Hosts)+len(n.Switches)+2)}
-	number := make(map[string]int)
-	for i, name := range n.Nodes() {
-		number[name] = i
-	}
+	number := n.Numbers()
 	source, sink := len(f.from)-2, len(f.from)-1
 	for h := range n.Hosts {
 		if h < len(n.Hosts)/2 {

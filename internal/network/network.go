@@ -105,6 +105,15 @@ func (n *Network) Nodes() []string {
 	return slices.Concat(n.Hosts, n.Switches)
 }
 
+// Numbers returns the place of each node in [Network.Nodes].
+func (n *Network) Numbers() map[string]int {
+	number := make(map[string]int, len(n.Hosts)+len(n.Switches))
+	for i, name := range n.Nodes() {
+		number[name] = i
+	}
+	return number
+}
+
 // Ports returns the names of the egress ports: 2*k is that of link k at A, and 2*k+1 that at B.
 func (n *Network) Ports() []string {
 	var ports []string

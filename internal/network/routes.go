@@ -45,10 +45,7 @@ type pathTree struct {
 // with links to each other, or as in BCube. It fails if a host has no link.
 func (n *Network) Routes() (*Routes, error) {
 	r := &Routes{
-		network: n, nodes: n.Nodes(), number: make(map[string]int), to: make(map[int]*pathTree),
-	}
-	for i, name := range r.nodes {
-		r.number[name] = i
+		network: n, nodes: n.Nodes(), number: n.Numbers(), to: make(map[int]*pathTree),
 	}
 	ends := n.endpoints(r.number, nil)
 	for h, name := range n.Hosts {
@@ -263,6 +260,11 @@ func (r *Routes) Hops(from, to int) int {
 		return 0
 	}
 	return best + 2
+}
+
+// BetweenNs is DelayNs of two hosts by their names.
+func (r *Routes) BetweenNs(from, to string) uint64 {
+	return r.DelayNs(r.number[from], r.number[to])
 }
 
 // DelayNs returns the propagation delay between two hosts, of the slowest of the shortest paths.

@@ -331,14 +331,13 @@ func (d *topologyDrawing) portLines(n *network.Network) [][4]int {
 	var lines [][4]int
 	for _, l := range n.Links {
 		a, b := d.onPage(l.A), d.onPage(l.B)
-		number, _ := strconv.Atoi(strings.TrimPrefix(l.Suffix, "."))
 		dx, dy := b[0]-a[0], b[1]-a[1]
 		length := math.Max(math.Hypot(dx, dy), 1)
 		// Lines end before the nodes, whose names they would cover.
 		cutA, cutB := d.cut(l.A)/length, d.cut(l.B)/length
 		a[0], a[1], b[0], b[1] = a[0]+cutA*dx, a[1]+cutA*dy, b[0]-cutB*dx, b[1]-cutB*dy
 		for side := range 2 {
-			off := 2.4 + 9*float64(number) // points
+			off := 2.4 + 9*float64(parallel(l)) // points
 			if side == 1 {
 				off -= 4.8
 			}
@@ -376,10 +375,7 @@ func (d *topologyDrawing) baseOf(c caseView, n *network.Network) (string, error)
 	if err != nil {
 		return "", fmt.Errorf("draw the network: %w", err)
 	}
-	index := make(map[string]int)
-	for i, node := range n.Nodes() {
-		index[node] = i
-	}
+	number := n.Numbers()
 	groups := drawnPaths(c.Experiment)
 	for i, g := range groups {
 		from, to := g.From[0], g.To[0]
@@ -391,7 +387,7 @@ func (d *topologyDrawing) baseOf(c caseView, n *network.Network) (string, error)
 			at = append(at, fmt.Sprintf("%.0f,%.0f", p[0]+shift, p[1]+shift))
 		}
 		point(node)
-		for _, l := range routes.Path(index[from], index[to]) {
+		for _, l := range routes.Path(number[from], number[to]) {
 			node = l.Peer(node)
 			point(node)
 		}
@@ -400,8 +396,7 @@ func (d *topologyDrawing) baseOf(c caseView, n *network.Network) (string, error)
 	}
 	for _, l := range n.Links {
 		a, z := d.onPage(l.A), d.onPage(l.B)
-		number, _ := strconv.Atoi(strings.TrimPrefix(l.Suffix, "."))
-		off := 9 * float64(number)
+		off := 9 * float64(parallel(l))
 		fmt.Fprintf(&b, `<line class="cable" x1="%.0f" y1="%.0f" x2="%.0f" y2="%.0f"/>`,
 			a[0]+off, a[1], z[0]+off, z[1])
 	}

@@ -58,7 +58,8 @@ func flowRows(flows []result.Flow) []flowRow {
 		}
 	}
 	for _, dst := range order {
-		rows = append(rows, burstRow(dst, bursts[dst]))
+		rows = append(rows, sumRow(fmt.Sprintf("%d burst flows", len(bursts[dst])), dst,
+			bursts[dst]))
 	}
 	return rows
 }
@@ -95,10 +96,6 @@ func sendRateInWords(f *result.Flow) string {
 		return formatRate(f.SendRateBps)
 	}
 	return fmt.Sprintf("%s, window %d packets", formatRate(f.SendRateBps), f.CwndPackets)
-}
-
-func burstRow(dst string, flows []*result.Flow) flowRow {
-	return sumRow(fmt.Sprintf("%d burst flows", len(flows)), dst, flows)
 }
 
 // sumRow sums up several flows: first start, last end, and all data received.

@@ -94,10 +94,7 @@ func sharedRate(e *experiment.Experiment, drawn []string) (float64, error) {
 	if routes.MostPaths() > 1 {
 		return 0, nil
 	}
-	number := map[string]int{}
-	for i, node := range n.Nodes() {
-		number[node] = i
-	}
+	number := n.Numbers()
 	type hop struct{ from, to string }
 	var shared map[hop]uint64 // rates
 	for _, flow := range e.Flows {

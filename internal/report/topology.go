@@ -171,12 +171,17 @@ func (d *topologyDrawing) rowAt(level int) vg.Length {
 // ends returns where a link is drawn. Links between the same nodes are side by side.
 func (d *topologyDrawing) ends(l network.Link) (a, b vg.Point) {
 	a, b = d.at[l.A], d.at[l.B]
-	number, _ := strconv.Atoi(strings.TrimPrefix(l.Suffix, ".")) // 0 without a suffix
-	aside := parallelGap * vg.Length(number)
+	aside := parallelGap * vg.Length(parallel(l))
 	if a.Y == b.Y { // a horizontal shift would draw them on top of each other
 		return vg.Point{X: a.X, Y: a.Y + aside}, vg.Point{X: b.X, Y: b.Y + aside}
 	}
 	return vg.Point{X: a.X + aside, Y: a.Y}, vg.Point{X: b.X + aside, Y: b.Y}
+}
+
+// parallel returns the number of a link among those of the same two nodes.
+func parallel(l network.Link) int {
+	number, _ := strconv.Atoi(strings.TrimPrefix(l.Suffix, ".")) // 0 without a suffix
+	return number
 }
 
 // drawLinks draws links. Those to the hosts of a column share its line.

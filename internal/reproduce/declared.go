@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/pcn-linux/pcn/config"
-	"github.com/pcn-linux/pcn/config/scheme"
 	"github.com/pcn-linux/pcn/internal/experiment"
 	"github.com/pcn-linux/pcn/internal/sweep"
 )
@@ -116,7 +115,10 @@ func fitted(own, declared *Plan, name, ofCase string) ([]string, error) {
 		if a == nil {
 			continue
 		}
-		for _, key := range differences(a, b) {
+		for _, key := range a.Keys() {
+			if a.Get(key) == b.Get(key) {
+				continue
+			}
 			text := fmt.Sprintf("%s.%s %s (%s)", s.Section, key, a.Get(key), b.Get(key))
 			if !slices.Contains(all, text) {
 				all = append(all, text)
@@ -124,9 +126,4 @@ func fitted(own, declared *Plan, name, ofCase string) ([]string, error) {
 		}
 	}
 	return all, nil
-}
-
-// differences returns the keys of parameters whose values differ.
-func differences(a, b *scheme.Values) []string {
-	return slices.DeleteFunc(a.Keys(), func(key string) bool { return a.Get(key) == b.Get(key) })
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/pcn-linux/pcn/internal/launch"
 	"github.com/pcn-linux/pcn/internal/report"
 	"github.com/pcn-linux/pcn/internal/result"
+	"github.com/pcn-linux/pcn/internal/sweep"
 )
 
 // tableFile is the table as Markdown, in the folder of results.
@@ -95,7 +96,7 @@ func (r *Reproduction) bands(f *Figure) ([]*report.Bands, error) {
 		if row.Verdict == result.Invalid {
 			continue
 		}
-		run, err := result.Read(plan.cell(row.ID))
+		run, err := result.Read(sweep.CellDir(plan.Dir, row.ID))
 		if err != nil {
 			return nil, fmt.Errorf("cell %s: %w", row.ID, err)
 		}

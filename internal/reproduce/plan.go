@@ -50,7 +50,7 @@ func newPlan(f *Figure, engine experiment.Engine, o Options) (*Plan, error) {
 		p.Part.Seeds = o.Seeds
 	}
 	if o.Declared || len(o.Set) > 0 || len(o.Schemes) > 0 {
-		if err := p.parse(); err != nil {
+		if err := p.parse(o.Load); err != nil {
 			return nil, err
 		}
 	}
@@ -60,7 +60,7 @@ func newPlan(f *Figure, engine experiment.Engine, o Options) (*Plan, error) {
 		if len(p.Part.Schemes) == 0 {
 			return nil, nil
 		}
-		if err := p.parse(); err != nil {
+		if err := p.parse(o.Load); err != nil {
 			return nil, err
 		}
 	}
@@ -73,7 +73,7 @@ func newPlan(f *Figure, engine experiment.Engine, o Options) (*Plan, error) {
 	if len(o.Set) > 0 {
 		p.override(ofSchemes(o.Set, p.Sweep.Schemes))
 	}
-	if err := p.write(); err != nil {
+	if err := p.write(o.Load); err != nil {
 		return nil, err
 	}
 	return p, nil
@@ -83,10 +83,10 @@ func newPlan(f *Figure, engine experiment.Engine, o Options) (*Plan, error) {
 const declaredSuffix = "-declared"
 
 // parse makes the plan's sweep without a file.
-func (p *Plan) parse() error {
+func (p *Plan) parse(load sweep.Loader) error {
 	text, err := p.text()
 	if err == nil {
-		p.Sweep, err = sweep.Parse(p.file(), text)
+		p.Sweep, err = sweep.Parse(p.file(), text, load)
 	}
 	return err
 }
@@ -94,7 +94,7 @@ func (p *Plan) parse() error {
 func (p *Plan) file() string { return filepath.Join(p.Dir, sweepFile) }
 
 // write writes the plan's sweep into its folder, and reads it.
-func (p *Plan) write() error {
+func (p *Plan) write(load sweep.Loader) error {
 	text, err := p.text()
 	if err != nil {
 		return err
@@ -106,7 +106,7 @@ func (p *Plan) write() error {
 	if err := os.WriteFile(p.File, text, 0o644); err != nil {
 		return fmt.Errorf("write the sweep of a figure: %w", err)
 	}
-	p.Sweep, err = sweep.Parse(p.File, text)
+	p.Sweep, err = sweep.Parse(p.File, text, load)
 	return err
 }
 
@@ -255,6 +255,3 @@ func ranges(seeds experiment.Seeds) []string {
 func (p *Plan) Seconds() float64 {
 	return float64(p.Part.Cost) / float64(experiment.Second) * float64(len(p.Part.Seeds))
 }
-
-// cell returns the folder of a run.
-func (p *Plan) cell(id string) string { return sweep.CellDir(p.Dir, id) }

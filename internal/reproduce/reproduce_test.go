@@ -15,6 +15,7 @@ import (
 	"github.com/pcn-linux/pcn/internal/experiment"
 	"github.com/pcn-linux/pcn/internal/result"
 	"github.com/pcn-linux/pcn/internal/sweep"
+	"github.com/pcn-linux/pcn/netns-lab/experiments"
 )
 
 // Every figure of the catalogue can be run in each way that it says, and each claim is about a
@@ -28,7 +29,8 @@ func TestCatalogue(t *testing.T) {
 			for _, engine := range []experiment.Engine{experiment.EngineSim,
 				experiment.EngineKernel} {
 				name := fmt.Sprintf("%s, %s, quick %v", f.ID(), engine, quick)
-				p, err := newPlan(f, engine, Options{Quick: quick, Out: t.TempDir()})
+				p, err := newPlan(f, engine,
+					Options{Load: experiments.Load, Quick: quick, Out: t.TempDir()})
 				qt.Assert(t, qt.IsNil(err), qt.Commentf("%s", name))
 				if engine == experiment.EngineSim && quick {
 					checkDeclared(t, f, p)
@@ -45,8 +47,8 @@ func TestCatalogue(t *testing.T) {
 // and for the same time.
 func checkDeclared(t *testing.T, f *Figure, own *Plan) {
 	t.Helper()
-	p, err := newPlan(f, experiment.EngineSim, Options{Quick: true, Out: t.TempDir(),
-		Declared: true})
+	p, err := newPlan(f, experiment.EngineSim, Options{Load: experiments.Load,
+		Quick: true, Out: t.TempDir(), Declared: true})
 	qt.Assert(t, qt.IsNil(err), qt.Commentf("%s", f.ID()))
 	if own == nil {
 		qt.Check(t, qt.IsNil(p))
@@ -91,7 +93,7 @@ func TestDeclared(t *testing.T) {
 				figures, err := Choose([]string{c.figure})
 				qt.Assert(t, qt.IsNil(err))
 				p, err = newPlan(figures[0], experiment.EngineSim,
-					Options{Out: t.TempDir(), Declared: declared})
+					Options{Load: experiments.Load, Out: t.TempDir(), Declared: declared})
 				qt.Assert(t, qt.IsNil(err))
 				plans[name] = p
 			}
@@ -164,7 +166,7 @@ func judged(t *testing.T, f *Figure, pairs ...[2]float64) []Row {
 // judgedWith also has the verdict of the runs of the last seed.
 func judgedWith(t *testing.T, f *Figure, last result.Verdict, pairs ...[2]float64) []Row {
 	t.Helper()
-	p, err := newPlan(f, experiment.EngineSim, Options{Out: t.TempDir()})
+	p, err := newPlan(f, experiment.EngineSim, Options{Load: experiments.Load, Out: t.TempDir()})
 	qt.Assert(t, qt.IsNil(err))
 	res := &sweep.Results{Sweep: p.Sweep}
 	for i, pair := range pairs {
@@ -280,7 +282,7 @@ func TestSharesOfLongerRuns(t *testing.T) {
 		"statistic: mean,", "statistic: mean, at_length: 60ms,").Replace(small))
 	pairs := slices.Repeat([][2]float64{{0, 0}}, 20)
 	pairs[3][0], pairs[7][0] = 1, 1
-	p, err := newPlan(f, experiment.EngineSim, Options{Out: t.TempDir()})
+	p, err := newPlan(f, experiment.EngineSim, Options{Load: experiments.Load, Out: t.TempDir()})
 	qt.Assert(t, qt.IsNil(err))
 	times := 60 / (float64(p.Sweep.Points[0].Experiment.Duration) / 1e6)
 	e := judged(t, f, pairs...)[2].Results[experiment.EngineSim]

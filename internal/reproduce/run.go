@@ -17,6 +17,7 @@ import (
 // Options configure what is run, and where.
 type Options struct {
 	Figures []*Figure
+	Load    sweep.Loader // reads their experiments
 	Engines []launch.Named
 	Quick   bool
 	Seeds   experiment.Seeds // in place of the catalogue's, if there are any

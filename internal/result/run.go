@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pcn-linux/pcn/internal/experiment"
+	"github.com/pcn-linux/pcn/internal/network"
 	"github.com/pcn-linux/pcn/internal/workload"
 )
 
@@ -138,6 +139,19 @@ type Deadlock struct {
 	Behind int      `json:"behind"` // number of further ports that wait for these
 	// BrokenNs is when it was first seen to be over, because PFC's watchdog broke it. 0: never
 	BrokenNs int64 `json:"broken_ns,omitempty"`
+}
+
+// NewDeadlock returns the record of queues that can never send again. Its class is that of the
+// queues, and since when it is on their clock. nameOf returns the name of a port.
+func NewDeadlock(stuck network.PausedQueues, nameOf func(port uint32) string) *Deadlock {
+	cycle := stuck.WaitGraph().Cycle()
+	d := &Deadlock{Behind: len(stuck) - len(cycle)}
+	for _, q := range cycle {
+		d.SinceNs = max(d.SinceNs, int64(stuck[q].SinceNs))
+		d.Ports = append(d.Ports, nameOf(q.Port))
+		d.Class = q.Class
+	}
+	return d
 }
 
 // String describes the deadlock in one line.

@@ -60,15 +60,8 @@ func (w *world) findDeadlock() *result.Deadlock {
 	if len(stuck) == 0 {
 		return nil
 	}
-	out := &result.Deadlock{Behind: len(stuck)}
-	var since uint64
-	for _, q := range stuck.WaitGraph().Cycle() {
-		since = max(since, stuck[q].SinceNs)
-		out.Ports = append(out.Ports, w.plan.portNames[q.Port])
-		out.Class = w.ranks.class[q.Class]
-	}
-	out.Behind -= len(out.Ports)
-	out.SinceNs = w.sinceStart(int64(since))
+	out := result.NewDeadlock(stuck, func(port uint32) string { return w.plan.portNames[port] })
+	out.Class, out.SinceNs = w.ranks.class[out.Class], w.sinceStart(out.SinceNs)
 	return out
 }
 

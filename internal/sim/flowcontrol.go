@@ -166,7 +166,7 @@ func (w *world) goOn(id int32, p *port, q *queue) {
 	if q.marked {
 		w.core.goOn(w.now, q)
 		if w.watch {
-			w.record.off(id, q.pausedSince, w.now)
+			w.record.offs[id] = append(w.record.offs[id], offTimes{q.pausedSince, w.now})
 		}
 	}
 	if q.packets > 0 && !p.deciding {

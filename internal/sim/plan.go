@@ -61,15 +61,12 @@ func newPlan(e *experiment.Experiment, name string) (*plan, error) {
 	p := &plan{
 		exp: e, scheme: s, setup: e.Setup(s),
 		network: net, routes: routes, nodeNames: net.Nodes(), portNames: net.Ports(),
-		number: map[string]int{}, access: make([]int32, len(net.Hosts)),
+		number: net.Numbers(), access: make([]int32, len(net.Hosts)),
 	}
 	for host := range p.access {
 		p.addrs = append(p.addrs, network.HostAddr(host).String())
 	}
 	p.tiers = make([]string, len(p.nodeNames))
-	for i, name := range p.nodeNames {
-		p.number[name] = i
-	}
 	for _, tier := range net.Tiers() {
 		for _, name := range tier.Nodes {
 			p.tiers[p.number[name]] = tier.Name
@@ -92,13 +89,6 @@ func (p *plan) addPort(node, peer int32, l network.Link) {
 }
 
 func (p *plan) isHost(node int32) bool { return int(node) < len(p.access) }
-
-// baseRTTNs is the base round trip.
-func (p *plan) baseRTTNs() uint64 {
-	return p.exp.BaseRTTNs(func(from, to string) uint64 {
-		return p.routes.DelayNs(p.number[from], p.number[to])
-	})
-}
 
 // bdpBytes is the most that a flow has in flight when it fills its path and no queue: of the path
 // where this is the most, as in HPCC's simulator.

@@ -150,9 +150,6 @@ type portBin struct {
 	queueBytes, sentPackets, sentBytes, markedPackets uint64
 }
 
-// binPackets returns how many packets the port has sent in this bin.
-func (p *port) binPackets() uint64 { return p.counters.sentPackets - p.bin.sentPackets }
-
 // beginBin begins a bin.
 func (p *port) beginBin() {
 	p.longest = max(p.longest, p.queueMax)

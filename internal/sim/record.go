@@ -181,11 +181,6 @@ func (t *transport) senderSample(f *flow, at int64) result.Sample {
 	return s
 }
 
-// off notes an OFF period of a port.
-func (r *recorder) off(id int32, from, to int64) {
-	r.offs[id] = append(r.offs[id], offTimes{from, to})
-}
-
 // snapshot makes the rows of flows at the end of the measured time.
 func (r *recorder) snapshot(w *world) {
 	r.flows = w.transport.rows

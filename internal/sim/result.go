@@ -27,7 +27,7 @@ func (w *world) result() (*result.Run, error) {
 	m.Seed = e.Seed
 	m.DilationShift, m.Case = e.Dilation.Shift, e.CaseName
 	m.DurationNs, m.WarmupNs, m.SampleNs = int64(e.Duration), int64(e.Warmup), int64(e.Sample)
-	m.BaseRTTNs = int64(w.plan.baseRTTNs())
+	m.BaseRTTNs = int64(w.plan.exp.BaseRTTNs(w.plan.routes))
 	m.Deadlock = r.deadlock
 	m.Engine, m.Deterministic = string(experiment.EngineSim), true
 	w.judge(run)

@@ -26,7 +26,8 @@ func (c *core) takeSaid(p *port) said {
 		c.put32(p.core+offset, 0)
 		return n
 	}
-	s := said{sentPackets: p.binPackets(), state: c.u32(p.core + c.said.state)}
+	s := said{sentPackets: p.counters.sentPackets - p.bin.sentPackets,
+		state: c.u32(p.core + c.said.state)}
 	s.npecn, s.ecn, s.fecn = take(c.said.npecn), take(c.said.ecn), take(c.said.fecn)
 	s.tcdCE, s.tcdUE = take(c.said.tcdCE), take(c.said.tcdUE)
 	return s

@@ -192,7 +192,7 @@ func (w *world) loadGuarded(ctx context.Context, r runtime) error {
 // loadAlgorithms instantiates the control, the notification point and the core of ports.
 func (w *world) loadAlgorithms(ctx context.Context, r runtime) error {
 	e, s := w.plan.exp, w.plan.scheme
-	n, values := e.SenderNetwork(w.plan.baseRTTNs()), e.MarkingValues(s)
+	n, values := e.SenderNetwork(e.BaseRTTNs(w.plan.routes)), e.MarkingValues(s)
 	if err := w.transport.load(ctx, r, n, values); err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ package sweep
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -15,7 +14,6 @@ import (
 	"github.com/pcn-linux/pcn/config"
 	"github.com/pcn-linux/pcn/internal/experiment"
 	"github.com/pcn-linux/pcn/internal/job"
-	"github.com/pcn-linux/pcn/netns-lab/experiments"
 )
 
 // file is the content of a sweep file: see docs/sweeps.md.
@@ -93,24 +91,22 @@ type Cell struct {
 
 const maxCells = 100_000
 
-// LoadWith reads a sweep file. Paths in the file are relative to it. The options are those of
-// reading its experiment.
-func LoadWith(path string, o experiment.Options) (*Sweep, error) {
+// Loader reads a sweep's experiment, by its name or by the path of its file.
+type Loader func(nameOrPath string) (*experiment.Experiment, error)
+
+// Load reads a sweep file. Paths in the file are relative to it.
+func Load(path string, load Loader) (*Sweep, error) {
 	data, err := config.ReadFile(path, config.MaxFile)
 	if err != nil {
 		return nil, fmt.Errorf("read sweep file: %w", err)
 	}
-	return parseWith(path, data, o)
+	return Parse(path, data, load)
 }
 
 // Parse parses the content of the sweep file at path. The error joins one [*config.Error] for each
 // mistake.
-func Parse(path string, data []byte) (*Sweep, error) {
-	return parseWith(path, data, experiment.Options{})
-}
-
-func parseWith(path string, data []byte, o experiment.Options) (*Sweep, error) {
-	d := &decoder{Decoder: config.NewDecoder(path, "sweep", "name: and experiment:"), options: o}
+func Parse(path string, data []byte, load Loader) (*Sweep, error) {
+	d := &decoder{Decoder: config.NewDecoder(path, "sweep", "name: and experiment:"), load: load}
 	root := d.Root(data)
 	if root == nil {
 		return nil, d.Err()
@@ -126,7 +122,7 @@ func parseWith(path string, data []byte, o experiment.Options) (*Sweep, error) {
 
 type decoder struct {
 	*config.Decoder
-	options experiment.Options // of reading the experiment
+	load Loader
 }
 
 // sweep checks the file and returns its matrix of runs; nil after an error.
@@ -154,7 +150,7 @@ func (d *decoder) sweep(f *file) *Sweep {
 	if len(d.Errs) > 0 {
 		return nil
 	}
-	e := d.load(f)
+	e := d.experiment(f)
 	if e == nil {
 		return nil
 	}
@@ -164,8 +160,8 @@ func (d *decoder) sweep(f *file) *Sweep {
 	return s
 }
 
-// load reads the experiment, with the schemes and cases of the sweep.
-func (d *decoder) load(f *file) *experiment.Experiment {
+// experiment reads the experiment, with the schemes and cases of the sweep.
+func (d *decoder) experiment(f *file) *experiment.Experiment {
 	name := f.Experiment
 	if experiment.IsFile(name) && !filepath.IsAbs(name) {
 		name = filepath.Join(filepath.Dir(d.File), name)
@@ -173,7 +169,7 @@ func (d *decoder) load(f *file) *experiment.Experiment {
 			name = "./" + name
 		}
 	}
-	e, err := experiments.LoadWith(name, d.options)
+	e, err := d.load(name)
 	if err != nil {
 		d.fail("experiment", err)
 		return nil
@@ -191,30 +187,12 @@ func (d *decoder) load(f *file) *experiment.Experiment {
 
 // fail adds err at path. Errors that have a line of their own, in another file, keep it.
 func (d *decoder) fail(path string, err error) {
-	for _, e := range errorsIn(err) {
+	for _, e := range config.ErrorsIn(err) {
 		if e.Line > 0 {
 			d.Errs = append(d.Errs, e)
 			continue
 		}
 		d.Fail(path, e.Msg, e.Hint)
-	}
-}
-
-// errorsIn returns the file errors that err joins. It turns any other error into one.
-func errorsIn(err error) []*config.Error {
-	var joined interface{ Unwrap() []error }
-	var one *config.Error
-	switch {
-	case errors.As(err, &joined):
-		var all []*config.Error
-		for _, e := range joined.Unwrap() {
-			all = append(all, errorsIn(e)...)
-		}
-		return all
-	case errors.As(err, &one):
-		return []*config.Error{one}
-	default:
-		return []*config.Error{{Msg: err.Error()}}
 	}
 }
 
@@ -308,7 +286,7 @@ func (d *decoder) points(s *Sweep, e *experiment.Experiment, combinations []comb
 
 // failOnce adds the errors of a point that no other point has had.
 func (d *decoder) failOnce(reported map[string]bool, p Point, err error) {
-	for _, e := range errorsIn(err) {
+	for _, e := range config.ErrorsIn(err) {
 		if reported[e.Error()] {
 			continue
 		}

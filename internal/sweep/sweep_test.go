@@ -19,6 +19,7 @@ import (
 	"github.com/pcn-linux/pcn/internal/launch"
 	"github.com/pcn-linux/pcn/internal/result"
 	"github.com/pcn-linux/pcn/internal/result/resulttest"
+	"github.com/pcn-linux/pcn/netns-lab/experiments"
 )
 
 const net = `name: net
@@ -52,7 +53,7 @@ func parse(t testing.TB, text, experimentText string) (*Sweep, error) {
 	dir := t.TempDir()
 	qt.Assert(t, qt.IsNil(os.WriteFile(filepath.Join(dir, "net.yaml"), []byte(experimentText),
 		0o644)))
-	s, err := Parse(filepath.Join(dir, "s.yaml"), []byte(text))
+	s, err := Parse(filepath.Join(dir, "s.yaml"), []byte(text), experiments.Load)
 	if err != nil {
 		err = errors.New(strings.ReplaceAll(err.Error(), dir+"/", ""))
 	}
@@ -275,7 +276,7 @@ func FuzzParse(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		s, err := Parse(filepath.Join(dir, "s.yaml"), []byte(text))
+		s, err := Parse(filepath.Join(dir, "s.yaml"), []byte(text), experiments.Load)
 		if err != nil {
 			qt.Check(t, qt.IsTrue(err.Error() != ""))
 			return

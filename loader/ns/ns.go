@@ -21,6 +21,26 @@ func Do(h netns.NsHandle, fn func() error) error { return do(h, fn, true) }
 // can return there. To end a thread and start another takes longer than most of what fn does.
 func Visit(h netns.NsHandle, fn func() error) error { return do(h, fn, false) }
 
+// New makes a namespace, and runs fn in it as [Do] does.
+func New(fn func() error) (netns.NsHandle, error) {
+	home, err := netns.Get()
+	if err != nil {
+		return netns.None(), fmt.Errorf("get the network namespace to return to: %w", err)
+	}
+	defer home.Close()
+	h := netns.None()
+	err = Do(home, func() (err error) { // the thread that makes a namespace stays in it
+		if h, err = netns.New(); err != nil {
+			return fmt.Errorf("make a network namespace: %w", err)
+		}
+		return fn()
+	})
+	if err != nil && h.IsOpen() {
+		h.Close()
+	}
+	return h, err
+}
+
 func do(h netns.NsHandle, fn func() error, end bool) error {
 	if !h.IsOpen() {
 		return fn()

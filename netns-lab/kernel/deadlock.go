@@ -99,15 +99,9 @@ func (d *deadlockWatch) still(
 }
 
 func (d *deadlockWatch) describe(stuck network.PausedQueues) *result.Deadlock {
-	out := &result.Deadlock{Behind: len(stuck)}
-	var since uint64
-	for _, q := range stuck.WaitGraph().Cycle() {
-		since = max(since, stuck[q].SinceNs)
-		out.Ports = append(out.Ports, d.fabric.plan.ports[q.Port].name)
-		out.Class = q.Class
-	}
-	out.Behind -= len(out.Ports)
-	out.SinceNs = d.window.since(since)
+	out := result.NewDeadlock(stuck,
+		func(port uint32) string { return d.fabric.plan.ports[port].name })
+	out.SinceNs = d.window.since(uint64(out.SinceNs))
 	return out
 }
 

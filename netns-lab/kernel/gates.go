@@ -106,10 +106,10 @@ func (g *gates) release(wait int) {
 // receive reads a stream to its end without copying, and tells of what others wait for.
 func (g *gates) receive(ctx context.Context, s *stream) error {
 	if g.nextBytes(s) == 0 {
-		return discard(s.receive)
+		return discard(s.receive, func(int, int) error { return nil })
 	}
 	var received uint64
-	return discardWith(s.receive, func(fd, n int) error {
+	return discard(s.receive, func(fd, n int) error {
 		received += uint64(n)
 		bytes := received - min(received, s.primed)
 		next := g.nextBytes(s)

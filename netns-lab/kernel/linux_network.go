@@ -52,9 +52,6 @@ func newLinuxNetwork(p *plan) (linuxNetwork, error) {
 	return l, nil
 }
 
-// used reports whether a switch has anything of Linux's own.
-func (l *linuxNetwork) used() bool { return len(l.routers)+len(l.qdiscs) > 0 }
-
 // exempt reports whether a switch may take in other packets than it sends: Linux makes and drops
 // some.
 func (f *fabric) exempt(node int) bool {
@@ -74,7 +71,7 @@ const stageQdisc = "2:"
 // createStages makes a pair of veths for each port with a qdisc of Linux, in the switch's
 // namespace.
 func (f *fabric) createStages() (err error) {
-	if !f.linux.used() {
+	if len(f.linux.routers)+len(f.linux.qdiscs) == 0 {
 		return nil
 	}
 	if f.router, err = tc.LoadRouter(uint32(len(f.plan.ports))); err != nil {

@@ -55,7 +55,7 @@ func TestPlanOfClos(t *testing.T) {
 			}
 		}
 	}
-	qt.Check(t, qt.Equals(p.baseRTTNs(), 60_000))
+	qt.Check(t, qt.Equals(p.rttNs, 60_000))
 }
 
 // mix and flowHash are those of tc/bpf/fabric.bpf.c.

@@ -29,7 +29,7 @@ type plan struct {
 	// routers are the nodes of switches that are routers
 	routers []int
 	paths   *network.Routes
-	rttNs   uint64 // baseRTTNs
+	rttNs   uint64 // the base round trip
 
 	virtualTime bool // CPUs take no time
 }
@@ -64,7 +64,7 @@ func newPlan(e *experiment.Experiment) (*plan, error) {
 			"with `--engine sim`", len(e.Flows), most)
 	}
 	net := e.Topology.Network()
-	p := &plan{exp: e, ports: make([]port, 1), hosts: len(net.Hosts), number: map[string]int{}}
+	p := &plan{exp: e, ports: make([]port, 1), hosts: len(net.Hosts), number: net.Numbers()}
 	p.addNodes(net)
 	for i, name := range e.Routers() {
 		p.routers = append(p.routers, p.number[name])
@@ -82,7 +82,7 @@ func newPlan(e *experiment.Experiment) (*plan, error) {
 	if p.paths, err = net.Routes(); err != nil {
 		return nil, err
 	}
-	p.rttNs = p.baseRTTNs()
+	p.rttNs = e.BaseRTTNs(p.paths)
 	if p.virtualTime, err = inVirtualTime(); err != nil {
 		return nil, err
 	}
@@ -97,7 +97,6 @@ func (p *plan) addNodes(net *network.Network) {
 		}
 	}
 	for i, name := range net.Nodes() {
-		p.number[name] = i
 		n := node{name: name, tier: tiers[name], isHost: i < p.hosts}
 		if n.isHost {
 			n.addr = network.HostAddr(i)
@@ -193,13 +192,6 @@ func (p *plan) target(i int) netip.Addr { return network.HostAddr(i) }
 
 // hashSeed is the seed of a switch's flow hash: switches in a row must not pick alike.
 func hashSeed(node int) uint32 { return uint32(node) }
-
-// baseRTTNs is the base round trip.
-func (p *plan) baseRTTNs() uint64 {
-	return p.exp.BaseRTTNs(func(from, to string) uint64 {
-		return p.paths.DelayNs(p.host(from), p.host(to))
-	})
-}
 
 // seed32 starts random choices in the kernel; not 0.
 func (p *plan) seed32() uint32 { return max(rand.New(rand.NewPCG(p.exp.Seed, 1)).Uint32()>>8, 1) }

@@ -140,9 +140,11 @@ func TestBaseRTT(t *testing.T) {
 		{"flows: [{name: f, from: H2, to: R0}]", 20_000},
 		{"bursts: [{name: b, from: H2..H3, to: R1, size: 1KB}]", 20_000},
 		{"flows: [{name: f, from: H2, to: R0}]\nbursts: [{name: b, from: H1, to: R1, size: 1KB}]", 30_000},
+		{"switch: {pfc: {off: true}}\nnft: {S0: ''}\nprograms: [{name: p, host: S0, command: [x]}]",
+			30_000}, // on the paths of any hosts
 	} {
 		p := planOf(t, "name: rtt\ntopology: {kind: fig1, burst_hosts: 2, delay: 5us}\nschemes: [pfc]\nduration: 1ms\n"+test.traffic)
-		qt.Check(t, qt.Equals(p.baseRTTNs(), test.want), qt.Commentf(test.traffic))
+		qt.Check(t, qt.Equals(p.rttNs, test.want), qt.Commentf(test.traffic))
 	}
 }
 
@@ -326,7 +328,7 @@ schemes: [pfc]
 duration: 1ms
 flows: [{name: f, from: A0, to: B0}]
 `)
-	qt.Check(t, qt.Equals(p.baseRTTNs(), 500_000))
+	qt.Check(t, qt.Equals(p.rttNs, 500_000))
 	o := optionsOf(t, p, "pfc")
 	for id := 1; id < len(p.ports); id++ {
 		q := o.Ports[id]

@@ -106,14 +106,9 @@ func departureTime(kernelNs uint64) []byte {
 	return oob
 }
 
-// discard reads until the end without copying.
-func discard(c *net.TCPConn) error {
-	return discardWith(c, func(int, int) error { return nil })
-}
-
-// discardWith is discard, and calls see whenever it has read all that is there: with the number of
-// bytes since the last call.
-func discardWith(c *net.TCPConn, see func(fd, n int) error) error {
+// discard reads until the end without copying, and calls see whenever it has read all that is
+// there: with the number of bytes since the last call.
+func discard(c *net.TCPConn, see func(fd, n int) error) error {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pcn-linux/pcn/internal/experiment"
 	"github.com/pcn-linux/pcn/internal/sweep"
+	"github.com/pcn-linux/pcn/netns-lab/experiments"
 )
 
 //go:embed *.yaml
@@ -27,8 +28,11 @@ func Names() []string { return experiment.NamesIn(files) }
 // which contains a separator or ends in .yaml or .yml. The options are those of reading the
 // experiment.
 func LoadWith(nameOrPath string, o experiment.Options) (*sweep.Sweep, error) {
+	load := func(name string) (*experiment.Experiment, error) {
+		return experiments.LoadWith(name, o)
+	}
 	if experiment.IsPath(nameOrPath) {
-		return sweep.LoadWith(nameOrPath, o)
+		return sweep.Load(nameOrPath, load)
 	}
 	file := nameOrPath + ".yaml"
 	data, err := files.ReadFile(file)
@@ -40,5 +44,5 @@ func LoadWith(nameOrPath string, o experiment.Options) (*sweep.Sweep, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read sweep %s: %w", nameOrPath, err)
 	}
-	return sweep.Parse(file, data)
+	return sweep.Parse(file, data, load)
 }

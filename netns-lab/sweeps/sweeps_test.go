@@ -12,6 +12,7 @@ import (
 
 	"github.com/pcn-linux/pcn/internal/experiment"
 	"github.com/pcn-linux/pcn/internal/sweep"
+	"github.com/pcn-linux/pcn/netns-lab/experiments"
 )
 
 // What comes along is valid, and named as its file.
@@ -37,7 +38,7 @@ func TestExampleOfTheDocs(t *testing.T) {
 	qt.Assert(t, qt.IsNil(err))
 	example := regexp.MustCompile("(?s)```yaml[^\n]*\n(.*?)```").FindSubmatch(text)
 	qt.Assert(t, qt.IsNotNil(example))
-	s, err := sweep.Parse("example.yaml", example[1])
+	s, err := sweep.Parse("example.yaml", example[1], experiments.Load)
 	qt.Assert(t, qt.IsNil(err))
 	qt.Check(t, qt.HasLen(s.Points, 4))
 }

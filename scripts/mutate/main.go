@@ -6,7 +6,8 @@
 //	go run ./scripts/mutate -sample 60 -seed 1 ./internal/hpcc ./internal/sweep
 //
 // A test runs for a change only if it reaches the changed line, the fastest first, until one fails
-// or the budget is used up. Tests that fail without a change are an error.
+// or the budget is used up. Tests that fail without a change are an error. Those that run in a
+// microVM run together, until one fails: it boots once for a change.
 package main
 
 import (
@@ -22,6 +23,7 @@ type options struct {
 	seed     uint64
 	budget   time.Duration
 	run      string
+	skip     string
 	short    bool
 	list     bool
 	packages []string
@@ -33,6 +35,7 @@ func main() {
 	flag.Uint64Var(&o.seed, "seed", 1, "seed of the sample")
 	flag.DurationVar(&o.budget, "budget", time.Minute, "CPU time of tests for each change")
 	flag.StringVar(&o.run, "run", ".", "tests to run, as in go test")
+	flag.StringVar(&o.skip, "skip", "", "tests not to run, as in go test")
 	flag.BoolVar(&o.short, "short", false, "run tests with -short")
 	flag.BoolVar(&o.list, "list", false, "only print the sample")
 	flag.Parse()

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -31,12 +32,12 @@ type suite struct {
 	blocks    []block // all there are
 }
 
-// test is one test function.
+// test is one test function, or all that run in a microVM.
 type test struct {
-	name   string
+	run    string // the test's name, or a pattern of many
 	cpu    time.Duration
 	blocks []block // that it runs
-	all    bool    // it wrote no profile: it may run anything
+	all    bool    // it wrote no profile, as it ran in a microVM: it may run anything
 }
 
 // block is a part of a file that runs as a whole.
@@ -61,6 +62,10 @@ func measure(dir, work string, o options) (*suite, error) {
 	if out, err := s.build(binary, "-cover"); err != nil {
 		return nil, fmt.Errorf("build the tests of %s: %w\n%s", dir, err, out)
 	}
+	skip, err := regexp.Compile(o.skip)
+	if err != nil {
+		return nil, fmt.Errorf("invalid -skip: %w", err)
+	}
 	list := exec.Command(binary, "-test.list", o.run)
 	list.Dir = dir
 	out, err := list.Output()
@@ -68,10 +73,14 @@ func measure(dir, work string, o options) (*suite, error) {
 		return nil, fmt.Errorf("list the tests of %s: %w", dir, withOutput(err))
 	}
 	for name := range strings.Lines(string(out)) {
-		if name = strings.TrimSpace(name); strings.Contains(name, " ") || name == "" {
-			continue // what a TestMain prints
+		name = strings.TrimSpace(name)
+		if strings.Contains(name, " ") || name == "" || o.skip != "" && skip.MatchString(name) {
+			continue // what a TestMain prints, or what is not to run
 		}
-		t, err := s.measureTest(binary, name)
+		t, err := s.measureTest(binary, "^"+name+"$")
+		if err == nil && t.all {
+			return s, s.measureTogether(binary)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -84,17 +93,28 @@ func measure(dir, work string, o options) (*suite, error) {
 	return s, nil
 }
 
-func (s *suite) measureTest(binary, name string) (test, error) {
+// measureTogether runs all tests of a package whose tests run in a microVM. They are built without
+// -cover: programs that they start would write a warning.
+func (s *suite) measureTogether(binary string) error {
+	if out, err := s.build(binary); err != nil {
+		return fmt.Errorf("build the tests of %s: %w\n%s", s.dir, err, out)
+	}
+	all, err := s.measureTest(binary, s.options.run)
+	s.tests = []test{all}
+	return err
+}
+
+func (s *suite) measureTest(binary, run string) (test, error) {
 	profile := filepath.Join(s.work, "profile")
 	_ = os.Remove(profile)
-	t := test{name: name}
-	cpu, out, err := s.runTest(context.Background(), binary, name, "-test.coverprofile="+profile)
+	t := test{run: run}
+	cpu, out, err := s.runTest(context.Background(), binary, run, "-test.coverprofile="+profile)
 	if err != nil {
-		return t, fmt.Errorf("%s of %s fails without a change: %w\n%s", name, s.dir, err, out)
+		return t, fmt.Errorf("%s of %s fails without a change: %w\n%s", run, s.dir, err, out)
 	}
 	t.cpu = cpu
 	text, err := os.ReadFile(profile)
-	if errors.Is(err, os.ErrNotExist) { // it ran elsewhere, in a microVM
+	if errors.Is(err, os.ErrNotExist) {
 		t.all = true
 		return t, nil
 	}
@@ -136,11 +156,12 @@ func (s *suite) build(to string, flags ...string) ([]byte, error) {
 	return c.CombinedOutput()
 }
 
-// runTest runs one test and returns the CPU time that it took.
+// runTest runs tests until one fails, and returns the CPU time that they took.
 func (s *suite) runTest(
-	ctx context.Context, binary, name string, flags ...string,
+	ctx context.Context, binary, run string, flags ...string,
 ) (time.Duration, []byte, error) {
-	args := append([]string{"-test.run=^" + name + "$", "-test.paniconexit0"}, flags...)
+	args := append([]string{"-test.run=" + run, "-test.skip=" + s.options.skip, "-test.failfast",
+		"-test.paniconexit0"}, flags...)
 	if s.options.short {
 		args = append(args, "-test.short")
 	}
@@ -195,20 +216,27 @@ func (s *suite) try(at site) (verdict, by string, err error) {
 		if used += t.cpu; i > 0 && used > s.options.budget {
 			return survived, fmt.Sprintf("the %d fastest of %d tests", i, len(tests)), nil
 		}
-		if s.fails(binary, t) {
-			return killed, t.name, nil
+		if failed := s.fails(binary, t); failed != "" {
+			return killed, failed, nil
 		}
 	}
 	return survived, fmt.Sprintf("%d tests", len(tests)), nil
 }
 
-// fails reports whether a test fails, or does not end: it may take twenty times as long as without
-// the change, as other work may run beside it.
-func (s *suite) fails(binary string, t test) bool {
+// fails returns the name of a test that fails, or does not end: it may take twenty times as long as
+// without the change, as other work may run beside it.
+func (s *suite) fails(binary string, t test) string {
 	ctx, stop := context.WithTimeout(context.Background(), 20*t.cpu+time.Minute)
 	defer stop()
-	_, _, err := s.runTest(ctx, binary, t.name)
-	return err != nil
+	_, out, err := s.runTest(ctx, binary, t.run)
+	if err == nil {
+		return ""
+	}
+	if _, failed, ok := strings.Cut(string(out), "--- FAIL: "); ok {
+		name, _, _ := strings.Cut(failed, " ")
+		return name
+	}
+	return t.run + ": " + err.Error()
 }
 
 // withOutput adds what a command wrote to its error.

@@ -23,9 +23,9 @@ import (
 	"github.com/cilium/ebpf/link"
 	"github.com/go-quicktest/qt"
 
+	"github.com/pcn-linux/pcn/internal/nstest"
 	"github.com/pcn-linux/pcn/internal/socket"
 	"github.com/pcn-linux/pcn/loader"
-	"github.com/pcn-linux/pcn/loader/ns/nstest"
 	"github.com/pcn-linux/pcn/tests/packaging/debtest"
 )
 

@@ -11,8 +11,8 @@ import (
 	"github.com/go-quicktest/qt"
 	"golang.org/x/sys/unix"
 
+	"github.com/pcn-linux/pcn/internal/nstest"
 	"github.com/pcn-linux/pcn/loader"
-	"github.com/pcn-linux/pcn/loader/ns/nstest"
 )
 
 const (

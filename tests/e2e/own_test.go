@@ -12,9 +12,9 @@ import (
 
 	"github.com/go-quicktest/qt"
 
+	"github.com/pcn-linux/pcn/internal/nstest"
 	"github.com/pcn-linux/pcn/internal/result"
 	"github.com/pcn-linux/pcn/internal/socket"
-	"github.com/pcn-linux/pcn/loader/ns/nstest"
 )
 
 // outside copies the sources of a scheme to a folder outside the tree, where nothing of the project is.

@@ -15,8 +15,8 @@ import (
 	"github.com/cilium/ebpf/link"
 	"github.com/go-quicktest/qt"
 
+	"github.com/pcn-linux/pcn/internal/nstest"
 	"github.com/pcn-linux/pcn/internal/socket"
-	"github.com/pcn-linux/pcn/loader/ns/nstest"
 )
 
 // Offsets in struct __sk_buff, and the verdict that leaves a packet to the next program.

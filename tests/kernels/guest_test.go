@@ -17,8 +17,8 @@ import (
 	"github.com/vishvananda/netns"
 
 	"github.com/pcn-linux/pcn/config/scheme"
+	"github.com/pcn-linux/pcn/internal/nstest"
 	"github.com/pcn-linux/pcn/loader"
-	"github.com/pcn-linux/pcn/loader/ns/nstest"
 	"github.com/pcn-linux/pcn/tc"
 	"github.com/pcn-linux/pcn/tc/tctest"
 )

@@ -20,9 +20,9 @@ import (
 	"github.com/go-quicktest/qt"
 	"golang.org/x/sys/unix"
 
+	"github.com/pcn-linux/pcn/internal/nstest"
 	"github.com/pcn-linux/pcn/internal/vm"
 	"github.com/pcn-linux/pcn/internal/vm/guest"
-	"github.com/pcn-linux/pcn/loader/ns/nstest"
 )
 
 var update = flag.Bool("update", false, "write the table of docs/kernels.md")

@@ -17,8 +17,8 @@ import (
 	"github.com/go-quicktest/qt"
 	"github.com/vishvananda/netns"
 
+	"github.com/pcn-linux/pcn/internal/nstest"
 	"github.com/pcn-linux/pcn/loader/ns"
-	"github.com/pcn-linux/pcn/loader/ns/nstest"
 )
 
 // The clients of docs/sockets.md send through pcn, and ask for ECN.

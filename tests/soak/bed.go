@@ -70,16 +70,8 @@ func server(ipv6 bool) netip.Addr {
 
 func newHost(name string) (*netHost, error) {
 	h := &netHost{name: name}
-	home, err := netns.Get()
-	if err != nil {
-		return nil, err
-	}
-	defer home.Close()
-	// A thread that makes a namespace stays in it: this one ends.
-	err = ns.Do(home, func() (err error) {
-		if h.ns, err = netns.New(); err != nil {
-			return err
-		}
+	var err error
+	h.ns, err = ns.New(func() error {
 		return errors.Join(
 			sysctl("ipv6/conf/default/accept_dad", "0"), sysctl("ipv6/conf/all/accept_dad", "0"),
 			sysctl("ipv6/conf/default/keep_addr_on_down", "1"),

@@ -269,10 +269,7 @@ func (c *config) link(
 
 // networkExperiment has the network, and traffic from each host to another.
 func networkExperiment(n *network.Network) string {
-	number := map[string]int{}
-	for i, name := range n.Nodes() {
-		number[name] = i
-	}
+	number := n.Numbers()
 	var text strings.Builder
 	fmt.Fprintf(&text, "%d %d %d\\n", len(number), len(n.Switches), len(n.Links))
 	for _, name := range n.Switches {

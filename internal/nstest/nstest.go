@@ -5,7 +5,6 @@ package nstest
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"net"
 	"net/netip"
@@ -40,20 +39,8 @@ func RequireRoot(t testing.TB) {
 func New(t testing.TB) netns.NsHandle {
 	t.Helper()
 	RequireRoot(t)
-	home, err := netns.Get()
+	h, err := ns.New(quiet)
 	if err != nil {
-		t.Fatal("get the network namespace of this thread:", err)
-	}
-	defer home.Close()
-	var h netns.NsHandle
-	// The thread that makes a namespace stays in it: use one that ends with ns.Do.
-	if err := ns.Do(home, func() (err error) {
-		h, err = netns.New()
-		if err != nil {
-			return fmt.Errorf("make network namespace: %w", err)
-		}
-		return quiet()
-	}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { h.Close() })
