@@ -47,7 +47,8 @@ func figuresOf(g groupView) ([]*figure, error) {
 		}
 	}
 	figures = slices.Concat(g.found, figures)
-	for _, o := range g.Compared[min(len(g.Compared), maxFindings):] {
+	compared := detectorsTogether(g.Compared)
+	for _, o := range compared[min(len(compared), maxFindings):] {
 		figures = append(figures, compareFigure(o))
 	}
 	figures = append(figures, caseFigures(g)...)

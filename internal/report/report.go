@@ -281,7 +281,8 @@ func (g *groupView) explain() {
 // between its cases. A report begins with these sentences, and then these figures.
 func (g groupView) findings() []*figure {
 	var figures []*figure
-	for _, o := range g.Compared[:min(len(g.Compared), maxFindings)] {
+	compared := detectorsTogether(g.Compared)
+	for _, o := range compared[:min(len(compared), maxFindings)] {
 		figures = append(figures, compareFigure(o))
 	}
 	rows := metricOverCases(g.Metrics)

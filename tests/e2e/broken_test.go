@@ -345,7 +345,8 @@ var brokenRules = []struct {
 		new:  "static u64 seen;\n\nstruct own_marker {",
 		want: `rule\.h:21: error: redefinition .*hint: .*: kernel/\w+\.h:\d+ has this one`},
 	{name: "rule: field without a value", file: "rule.h", old: before,
-		new: "\tstruct { u64 a, b; } t;\n\tt.a = e->len_bytes;\n\tstate->marked_packets = t.b;\n" + before,
+		new: "\tstruct { u64 a, b; } t;\n\tt.a = e->len_bytes;\n" +
+			"\tstate->marked_packets = t.b;\n" + before,
 		want: `rule\.h:34:24: error: Assigned value is garbage.*hint: give it a value`},
 	{name: "rule: unit", file: "rule.h", old: "1ns to 1s", new: "1ns to 1sec",
 		want: `rule\.h:16: control mine: .*"1sec" has an unknown unit .*hint: write a time`},
