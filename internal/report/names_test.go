@@ -183,31 +183,35 @@ func TestCompareFigure(t *testing.T) {
 
 // Where one scheme shows what detectors say, the detectors are compared, in one figure.
 func TestDetectorsTogether(t *testing.T) {
-	share := func(detector experiment.Detector, scheme string, value float64) result.CompareOutcome {
-		return result.CompareOutcome{Compare: experiment.Compare{What: string(detector),
-			Over:    experiment.OverMean,
-			Measure: experiment.Measure{Metric: experiment.WrongMarks, Detector: detector}},
-			Values: []result.CompareValue{{Scheme: scheme, Pass: true, Cases: make([]result.CaseValue, 2),
-				Measured: experiment.Quantity{Value: value, Unit: experiment.UnitShare}}}}
+	share := func(detector experiment.Detector, value float64) (o result.CompareOutcome) {
+		o.Compare.What, o.Compare.Over = string(detector), experiment.OverMean
+		o.Compare.Metric, o.Compare.Detector = experiment.WrongMarks, detector
+		o.Values = []result.CompareValue{{Scheme: "dcqcn", Pass: true,
+			Cases:    make([]result.CaseValue, 2),
+			Measured: experiment.Quantity{Value: value, Unit: experiment.UnitShare}}}
+		return o
 	}
-	outcomes := []result.CompareOutcome{share("ecn", "dcqcn", 0.25), share("fecn", "dcqcn", 0.3),
-		share("tcd", "dcqcn", 0)}
+	outcomes := []result.CompareOutcome{share("ecn", 0.25), share("fecn", 0.3), share("tcd", 0)}
 	together := detectorsTogether(outcomes)
 	qt.Assert(t, qt.HasLen(together, 1))
 	f := compareFigure(together[0])
-	qt.Check(t, qt.Equals(f.sentence, "Wrong marks of 3 detectors with DCQCN, the mean of 2 cases: "+
-		"25% with ECN, 30% with FECN and 0% with TCD"))
+	qt.Check(t, qt.Equals(f.sentence, "Wrong marks of 3 detectors with DCQCN, the mean of 2 "+
+		"cases: 25% with ECN, 30% with FECN and 0% with TCD"))
 	qt.Check(t, qt.DeepEquals(f.names, []string{"ECN", "FECN", "TCD"}))
 	qt.Check(t, qt.Equals(outcomes[0].Values[0].Scheme, "dcqcn")) // tables have it
 
 	for name, change := range map[string]func(o *result.CompareOutcome){
-		"two schemes":    func(o *result.CompareOutcome) { o.Values = append(o.Values, o.Values[0]) },
-		"another metric": func(o *result.CompareOutcome) { o.Compare.Metric = experiment.DetectorMarks },
+		"two schemes": func(o *result.CompareOutcome) {
+			o.Values = append(o.Values, o.Values[0])
+		},
+		"another metric": func(o *result.CompareOutcome) {
+			o.Compare.Metric = experiment.DetectorMarks
+		},
 		"another time":   func(o *result.CompareOutcome) { o.Compare.From = 5 },
 		"no detector":    func(o *result.CompareOutcome) { o.Compare.Detector = "" },
 		"another engine": func(o *result.CompareOutcome) { o.Engine = "sim" },
 	} {
-		two := []result.CompareOutcome{share("ecn", "dcqcn", 0.25), share("fecn", "dcqcn", 0.3)}
+		two := []result.CompareOutcome{share("ecn", 0.25), share("fecn", 0.3)}
 		change(&two[1])
 		qt.Check(t, qt.HasLen(detectorsTogether(two), 2), qt.Commentf(name))
 	}

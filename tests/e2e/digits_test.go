@@ -164,8 +164,9 @@ func inReport(t *testing.T, report, name string, medians []amount) {
 }
 
 var (
-	interval = regexp.MustCompile(` \[[^\]]*\]`)
-	quantity = regexp.MustCompile(`^(\d+)(\.\d+)?(\D*)$`)
+	tableCell = regexp.MustCompile(`<td[^>]*>([^<]*)</td>`)
+	interval  = regexp.MustCompile(` \[[^\]]*\]`)
+	quantity  = regexp.MustCompile(`^(\d+)(\.\d+)?(\D*)$`)
 )
 
 // scales are the units of reports, in those of JSON.
@@ -185,7 +186,7 @@ func cellsBehind(report string, first ...string) []string {
 	_, behind, _ := strings.Cut(report, row)
 	behind, _, _ = strings.Cut(behind, "</tr>")
 	var cells []string
-	for _, m := range regexp.MustCompile(`<td[^>]*>([^<]*)</td>`).FindAllStringSubmatch(behind, -1) {
+	for _, m := range tableCell.FindAllStringSubmatch(behind, -1) {
 		cells = append(cells, html.UnescapeString(m[1]))
 	}
 	return append(cells, "", "") // of what is not there
