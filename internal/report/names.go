@@ -150,11 +150,9 @@ func detectorsTogether(outcomes []result.CompareOutcome) (together []result.Comp
 			last++
 		}
 		if last > i+1 {
-			title := metricTitle(first.Compare.Metric)
-			first.Compare.What = strings.Replace(strings.TrimSuffix(compareCaption(first), "."),
-				title, fmt.Sprintf("%s of %d detectors with %s", title, last-i,
-					strings.ToUpper(first.Values[0].Scheme)), 1)
-			first.Values = nil
+			first.Compare.What = fmt.Sprintf("%s of %d detectors with %s",
+				metricTitle(first.Compare.Metric), last-i, strings.ToUpper(first.Values[0].Scheme))
+			first.Compare.Detector, first.Values = "", nil
 			for _, o := range outcomes[i:last] {
 				v := o.Values[0]
 				v.Scheme = string(o.Compare.Detector)

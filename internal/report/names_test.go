@@ -195,9 +195,12 @@ func TestDetectorsTogether(t *testing.T) {
 	together := detectorsTogether(outcomes)
 	qt.Assert(t, qt.HasLen(together, 1))
 	f := compareFigure(together[0])
-	qt.Check(t, qt.Equals(f.sentence, "Wrong marks of 3 detectors with DCQCN, the mean of 2 "+
-		"cases: 25% with ECN, 30% with FECN and 0% with TCD"))
+	qt.Check(t, qt.Equals(f.sentence, "Wrong marks of 3 detectors with DCQCN: "+
+		"25% with ECN, 30% with FECN and 0% with TCD"))
+	qt.Check(t, qt.Equals(f.caption, "Wrong marks, the mean of 2 cases."))
 	qt.Check(t, qt.DeepEquals(f.names, []string{"ECN", "FECN", "TCD"}))
+	over := comparedOverCases(together)[0].figure([]string{"pfc", "cbfc"}, []string{"dcqcn"})
+	qt.Check(t, qt.HasLen(over.legend, 3))                        // one figure over cases, too
 	qt.Check(t, qt.Equals(outcomes[0].Values[0].Scheme, "dcqcn")) // tables have it
 
 	for name, change := range map[string]func(o *result.CompareOutcome){

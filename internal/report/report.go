@@ -364,7 +364,7 @@ func (g groupView) judged() tally {
 			}
 		}
 		for _, relation := range c.Relations() {
-			results.add(relation.Asked, relation.Holds)
+			results.add(c.Compare.What+" ("+relation.Asked+")", relation.Holds)
 		}
 	}
 	return results
