@@ -58,8 +58,8 @@ func (o *overCases) curve(scheme, object string) *caseCurve {
 }
 
 // caseFigures draws comparisons and expectations over the cases, if there are at least two. A
-// metric that is both compared and expected is drawn once. Of several engines the first is
-// drawn.
+// metric that is both compared and expected is drawn once, and one that is 0 everywhere is not. Of
+// several engines the first is drawn.
 func caseFigures(g groupView) []*figure {
 	var outcomes []outcomeView
 	var names []string
@@ -87,12 +87,21 @@ func caseFigures(g groupView) []*figure {
 			}
 		}
 		drawn := o.cases(names)
-		if len(drawn) > 1 && !isSeen(o.m) {
+		if len(drawn) > 1 && !isSeen(o.m) && !o.isNothing() {
 			figures = append(figures, o.figure(drawn, g.Experiment.Schemes))
 		}
 		seen = append(seen, o.m)
 	}
 	return figures
+}
+
+// isNothing reports whether all values are 0, as of packets that are never lost: a table says so.
+func (o overCases) isNothing() bool {
+	return !slices.ContainsFunc(o.curves, func(c *caseCurve) bool {
+		return slices.ContainsFunc(c.values, func(v caseValue) bool {
+			return v.err != nil || v.value.Value != 0
+		})
+	})
 }
 
 func comparedOverCases(outcomes []result.CompareOutcome) []overCases {

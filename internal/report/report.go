@@ -349,6 +349,15 @@ func (g groupView) Sentence() string {
 		results.Total, what, notMet(results.Unmet))
 }
 
+// HasPaper reports whether a comparison has a number of a paper.
+func (g groupView) HasPaper() bool {
+	return slices.ContainsFunc(g.Compared, func(o result.CompareOutcome) bool {
+		return slices.ContainsFunc(o.Values, func(v result.CompareValue) bool {
+			return v.Paper != nil
+		})
+	})
+}
+
 // judged counts what has bounds, expectations and comparisons.
 func (g groupView) judged() tally {
 	var results tally
