@@ -11,6 +11,7 @@ import (
 	"github.com/cilium/ebpf"
 
 	"github.com/pcn-linux/pcn/config/lazy"
+	"github.com/pcn-linux/pcn/config/scheme"
 )
 
 // sourceLine is how the verifier names a line of C: "; x = y; @ mine.c:42".
@@ -45,8 +46,7 @@ var verifierHints = []struct{ words, hint string }{
 	{endlessLoop, "give the loop a bound that is a constant: for (u32 i = 0; i < 16; i++)"},
 	{"too large. Processed", "the verifier follows each turn of a loop, and each call of a " +
 		"function by itself: give it a smaller bound"},
-	{"lock region", "a control's functions hold the flow's lock and call no helpers of BPF: " +
-		"e->now_ns is the time, and a field of the state with STAT(...) is for you to see"},
+	{"lock region", scheme.LockHint},
 	{"bpf_spin_lock cannot", "the address is that of another struct: take a field of the " +
 		"flow's state by its name"},
 	{"cannot prove offset", boundIndex},
@@ -54,6 +54,8 @@ var verifierHints = []struct{ words, hint string }{
 	{"invalid access to map value", boundIndex},
 	{"scalar", "only a pointer that the kernel handed out can be followed"},
 	{"may be NULL", "compare the pointer with NULL before it is followed"},
+	{"without an exit", "clang left out code that reads what has no value: give each variable, " +
+		"field and element one before it is read"},
 	{"or_null", "compare the pointer with NULL before it is followed"},
 	{"stack", "a program has 512 bytes of stack: keep arrays in the flow's state"},
 }

@@ -61,6 +61,11 @@ func TestRefusalsHaveTheReason(t *testing.T) {
 			"mine.c:42: the kernel's verifier refuses the program: infinite loop detected " +
 				"at insn 7: permission denied\n\twhile (x > 0)\n(hint: give the loop a bound " +
 				"that is a constant: for (u32 i = 0; i < 16; i++))"},
+		"no value": {"Subprogram 1 reaches its last instruction 634 without an exit or jump",
+			"the kernel's verifier refuses the program: Subprogram 1 reaches its last " +
+				"instruction 634 without an exit or jump: permission denied\n(hint: clang left " +
+				"out code that reads what has no value: give each variable, field and element " +
+				"one before it is read)"},
 		"no source": {strings.ReplaceAll(logOf618, "; return", "return"),
 			"the kernel's verifier refuses the program: R5 !read_ok: permission denied"},
 	} {

@@ -6,10 +6,6 @@ import (
 	"bytes"
 	"debug/elf"
 	"io"
-	"slices"
-	"strings"
-
-	"github.com/cilium/ebpf/btf"
 )
 
 // CountedVariable is where a user's file that was compiled for labs counts what C leaves undefined
@@ -22,28 +18,9 @@ const (
 	StandstillHint = "a rate is in bit/s and a window in packets: set it in control_start"
 )
 
-// Globals returns the names of variables that the control's programs change: there is one for all
-// flows.
-func (o *Object) Globals() []string {
-	spec, err := o.Spec()
-	if err != nil {
-		return nil // NewObject has read it
-	}
-	var names []string
-	for _, m := range spec.Maps {
-		section, ok := btf.UnderlyingType(m.Value).(*btf.Datasec)
-		if !ok || strings.HasPrefix(section.Name, ".rodata") {
-			continue
-		}
-		for _, v := range section.Vars {
-			if name := v.Type.TypeName(); name != CountedVariable {
-				names = append(names, name)
-			}
-		}
-	}
-	slices.Sort(names)
-	return names
-}
+// LockHint says what to do about a helper of BPF that is called under a flow's lock.
+const LockHint = "a control's functions hold the flow's lock and call no helpers of BPF: " +
+	"e->now_ns is the time, and a field of the state with STAT(...) is for you to see"
 
 // FileAt returns the name of a C file: clang notes it as an offset among the object's strings. It
 // is "" if there is none.

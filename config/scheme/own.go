@@ -22,6 +22,8 @@ type Own struct {
 	Port []byte `json:"port,omitempty"`
 	// Simulated is the same for the simulator.
 	Simulated Simulated `json:"simulated,omitzero"`
+	// Warnings are what its files have that may not be meant, each with its line.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // Simulated is a scheme compiled for the simulator: wasm modules.

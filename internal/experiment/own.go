@@ -8,7 +8,6 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -111,11 +110,7 @@ func (d *decoder) addToCatalogue(name string, own scheme.Own, at *yaml.Node) {
 		return
 	}
 	d.catalogue = more
-	if globals := s.Object.Globals(); len(globals) > 0 {
-		d.warnings = append(d.warnings, fmt.Sprintf("scheme %s: all flows of all hosts share the "+
-			"variable %s: keep what belongs to a flow in its state", name,
-			strings.Join(globals, ", ")))
-	}
+	d.warnings = append(d.warnings, own.Warnings...)
 }
 
 // withOwn returns the source of an experiment with further compiled schemes embedded.

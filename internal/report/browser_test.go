@@ -134,7 +134,10 @@ func TestReportAnswers(t *testing.T) {
 	at := look.Ask[struct{ X, Y float64 }](t, ctx, `(async () => {
 		const figure = document.querySelector("figure[data-file$=-throughput]");
 		let at, still = 0;
-		while (still < 10) {
+		for (let turn = 0; still < 10; turn++) {
+			if (turn === 3000)
+				throw new Error(at ? "the figure still moves: it is at " + JSON.stringify(at) :
+					"the figure is not drawn; errors of the page: " + window.thrown.join("; "));
 			figure.scrollIntoView();
 			await new Promise((done) => requestAnimationFrame(() => setTimeout(done, 20)));
 			const now = figure.querySelector(".over")?.getBoundingClientRect();

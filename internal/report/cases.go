@@ -58,8 +58,8 @@ func (o *overCases) curve(scheme, object string) *caseCurve {
 }
 
 // caseFigures draws comparisons and expectations over the cases, if there are at least two. A
-// metric that is both compared and expected is drawn once. Of several engines the first is
-// drawn.
+// metric that is both compared and expected is drawn once, and one that is 0 everywhere is not. Of
+// several engines the first is drawn.
 func caseFigures(g groupView) []*figure {
 	var outcomes []outcomeView
 	var names []string
@@ -71,16 +71,37 @@ func caseFigures(g groupView) []*figure {
 		}
 		names = append(names, c.Name)
 	}
-	all := append(comparedOverCases(g.Compared), expectedOverCases(outcomes)...)
+	expected := expectedOverCases(outcomes)
+	all := append(comparedOverCases(detectorsTogether(g.Compared)), expected...)
 	var figures []*figure
+	var seen []experiment.Measure
+	isSeen := func(m experiment.Measure) bool {
+		return slices.ContainsFunc(seen, func(other experiment.Measure) bool {
+			return reflect.DeepEqual(other, m)
+		})
+	}
 	for i, o := range all {
-		sameMeasure := func(other overCases) bool { return reflect.DeepEqual(other.m, o.m) }
+		if i == len(all)-len(expected) {
+			for _, c := range g.Compared {
+				seen = append(seen, c.Compare.Measure) // each detector's
+			}
+		}
 		drawn := o.cases(names)
-		if len(drawn) > 1 && !slices.ContainsFunc(all[:i], sameMeasure) {
+		if len(drawn) > 1 && !isSeen(o.m) && !o.isNothing() {
 			figures = append(figures, o.figure(drawn, g.Experiment.Schemes))
 		}
+		seen = append(seen, o.m)
 	}
 	return figures
+}
+
+// isNothing reports whether all values are 0, as of packets that are never lost: a table says so.
+func (o overCases) isNothing() bool {
+	return !slices.ContainsFunc(o.curves, func(c *caseCurve) bool {
+		return slices.ContainsFunc(c.values, func(v caseValue) bool {
+			return v.err != nil || v.value.Value != 0
+		})
+	})
 }
 
 func comparedOverCases(outcomes []result.CompareOutcome) []overCases {
@@ -162,7 +183,11 @@ func (o overCases) figure(cases, schemes []string) *figure {
 	var plotters []plot.Plotter
 	missing := false
 	for i, c := range o.curves {
-		look := lookOf(slices.Index(schemes, c.scheme), slices.Index(objects, c.object))
+		scheme := slices.Index(schemes, c.scheme)
+		if scheme < 0 {
+			scheme = i // a detector
+		}
+		look := lookOf(scheme, slices.Index(objects, c.object))
 		name := strings.TrimSpace(strings.ToUpper(c.scheme) + " " + c.object)
 		f.legend = append(f.legend, legendEntry{name, look})
 		for _, part := range c.parts(cases, axis) {

@@ -313,7 +313,8 @@ func TestSumOverLink(t *testing.T) {
 }
 
 // What has a meaning of its own can be told apart, with each kind of colour blindness, too: states
-// of ports from each other, and from the paths of the first flows.
+// of ports from each other, and from the paths of the first flows; and flows from each other, on a
+// dark page as well.
 func TestColoursCanBeToldApart(t *testing.T) {
 	// Machado, Oliveira and Fernandes 2009, severity 1; the distance is that of OKLab
 	views := map[string][3][3]float64{
@@ -356,16 +357,26 @@ func TestColoursCanBeToldApart(t *testing.T) {
 			{1.9779984951, -2.4285922050, 0.4505937099},
 			{0.0259040371, 0.7827717662, -0.8086757660}}, v)
 	}
-	colors := []color.Color{congestedColor, undeterminedColor, pausedColor, pauseLight,
-		flowColors[0], flowColors[1]}
-	for name, view := range views {
-		for i, a := range colors {
-			for _, b := range colors[:i] {
-				x, y := seen(view, a), seen(view, b)
-				apart := math.Hypot(math.Hypot(x[0]-y[0], x[1]-y[1]), x[2]-y[2])
-				qt.Check(t, qt.IsTrue(apart > 0.15),
-					qt.Commentf("%s: %s and %s are %.3f apart", name, hex(a), hex(b), apart))
+	check := func(least float64, colors []color.Color) {
+		for name, view := range views {
+			for i, a := range colors {
+				for _, b := range colors[:i] {
+					x, y := seen(view, a), seen(view, b)
+					apart := math.Hypot(math.Hypot(x[0]-y[0], x[1]-y[1]), x[2]-y[2])
+					qt.Check(t, qt.IsTrue(apart > least),
+						qt.Commentf("%s: %s and %s are %.3f apart", name, hex(a), hex(b), apart))
+				}
 			}
 		}
 	}
+	check(0.15, []color.Color{congestedColor, undeterminedColor, pausedColor, pauseLight,
+		flowColors[0], flowColors[1]})
+	check(0.14, flowColors)
+	var onDark []color.Color // as live.js shows them: nearer to white, so nearer to each other
+	for _, c := range flowColors {
+		r, g, b, _ := c.RGBA()
+		mixed := func(v uint32) uint8 { return uint8(math.Round(float64(v>>8)*0.58 + 255*0.42)) }
+		onDark = append(onDark, color.RGBA{R: mixed(r), G: mixed(g), B: mixed(b), A: 0xff})
+	}
+	check(0.089, onDark)
 }

@@ -23,14 +23,16 @@ const (
 	panelHeight vg.Length = 112
 )
 
-// flowColors are the colours of flows, ports and schemes. The first are those of PCN, Fig. 2.
+// flowColors are the colours of flows, ports and schemes. The first are those of PCN, Fig. 2. All
+// stand out from white by 3 to 1, and from a dark page too. Of such colours, the others are as far
+// from each other and from the first as a search found, for each kind of colour blindness.
 var flowColors = []color.Color{
 	color.RGBA{R: 0x9b, G: 0x1c, B: 0x1c, A: 0xff},
 	color.RGBA{R: 0x2b, G: 0x35, B: 0xc9, A: 0xff},
-	color.RGBA{R: 0x1d, G: 0x7a, B: 0x3a, A: 0xff},
-	color.RGBA{R: 0xb8, G: 0x6e, B: 0x00, A: 0xff},
-	color.RGBA{R: 0x6a, G: 0x2c, B: 0x91, A: 0xff},
-	color.RGBA{R: 0x00, G: 0x7c, B: 0x8a, A: 0xff},
+	color.RGBA{R: 0x9f, G: 0x97, B: 0x00, A: 0xff},
+	color.RGBA{R: 0xd6, G: 0x41, B: 0x89, A: 0xff},
+	color.RGBA{R: 0x56, G: 0x07, B: 0x61, A: 0xff},
+	color.RGBA{R: 0x54, G: 0x76, B: 0xff, A: 0xff},
 }
 
 // figuresOf draws every figure that the runs have data for: first what was found. Figures over time
@@ -47,7 +49,8 @@ func figuresOf(g groupView) ([]*figure, error) {
 		}
 	}
 	figures = slices.Concat(g.found, figures)
-	for _, o := range g.Compared[min(len(g.Compared), maxFindings):] {
+	compared := detectorsTogether(g.Compared)
+	for _, o := range compared[min(len(compared), maxFindings):] {
 		figures = append(figures, compareFigure(o))
 	}
 	figures = append(figures, caseFigures(g)...)

@@ -99,7 +99,7 @@
 		for (const entry of figure.legend) {
 			const button = element("button", "", bar);
 			const swatch = element("span", "swatch", button);
-			if (entry.marker) button.append(entry.marker + " ");
+			const marker = entry.marker && element("span", "", button, entry.marker);
 			button.append(entry.name);
 			button.type = "button";
 			button.setAttribute("aria-pressed", "true");
@@ -111,6 +111,7 @@
 			button.paint = () => {
 				const color = shown(entry.fill || entry.line);
 				swatch.hidden = Boolean(entry.unlined);
+				if (marker && !entry.unlined) marker.style.color = color;
 				if (figure.names && entry.hatched) {
 					swatch.style.cssText = "height:9px;border:1px solid " + color + ";background:" +
 						"repeating-linear-gradient(45deg," + color + " 0 1px,transparent 1px 4px)";
@@ -345,7 +346,10 @@
 					return lines.length > 1 ? lines : [];
 				},
 				paint: (u) => {
-					for (const s of visible) over(u, s);
+					/* single seeds stand on bars, and behind the means of curves */
+					const behind = panel.over.some((s) => s.points) ? visible.filter((s) => s.dots) : [];
+					for (const s of behind) over(u, s);
+					for (const s of visible) if (!behind.includes(s)) over(u, s);
 				},
 			};
 		}
@@ -384,8 +388,7 @@
 			if (onBars) plotElement("path", {...ink, d: bars, stroke: page, "stroke-width": 3.4}, u.ink);
 			plotElement("path", {...ink, d: bars, stroke: onBars ? strong : ink.stroke}, u.ink);
 			for (const [x, y] of s.dots || [])
-				plotElement("circle", {cx: px(x), cy: py(y), r: 2.4, fill: onBars ? strong : ink.stroke,
-					stroke: page, "stroke-width": 0.8}, u.ink);
+				plotElement("circle", {cx: px(x), cy: py(y), r: 2.4, fill: page, stroke: strong}, u.ink);
 			for (const [x, y] of s.points || [])
 				if (s.marker) text(px(x), py(y) + 3.5, s.marker, {fill: shown(s.line)});
 			for (const x of s.without || []) text(px(x), 11, "×", {fill: shown(s.line)});

@@ -135,6 +135,38 @@ func compareFigure(o result.CompareOutcome) *figure {
 	return f
 }
 
+// detectorsTogether makes one comparison of those that differ in their detector alone, if each has
+// one scheme. What is compared then is the detectors: they stand in the place of schemes.
+func detectorsTogether(outcomes []result.CompareOutcome) (together []result.CompareOutcome) {
+	alike := func(a, b result.CompareOutcome) bool {
+		a.Compare.Detector = b.Compare.Detector
+		return a.Engine == b.Engine && a.Compare.Over == b.Compare.Over &&
+			reflect.DeepEqual(a.Compare.Measure, b.Compare.Measure)
+	}
+	for i := 0; i < len(outcomes); {
+		first, last := outcomes[i], i+1
+		for one(first) && last < len(outcomes) && one(outcomes[last]) &&
+			alike(first, outcomes[last]) {
+			last++
+		}
+		if last > i+1 {
+			first.Compare.What = fmt.Sprintf("%s of %d detectors with %s",
+				metricTitle(first.Compare.Metric), last-i, strings.ToUpper(first.Values[0].Scheme))
+			first.Compare.Detector, first.Values = "", nil
+			for _, o := range outcomes[i:last] {
+				v := o.Values[0]
+				v.Scheme = string(o.Compare.Detector)
+				first.Values = append(first.Values, v)
+			}
+		}
+		together, i = append(together, first), last
+	}
+	return together
+}
+
+// one reports whether a comparison is of one scheme's detector.
+func one(o result.CompareOutcome) bool { return len(o.Values) == 1 && o.Compare.Detector != "" }
+
 // drawnOf returns all values of a scheme that a figure has to show.
 func drawnOf(v result.CompareValue) []float64 {
 	var values []float64

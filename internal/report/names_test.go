@@ -181,6 +181,45 @@ func TestCompareFigure(t *testing.T) {
 		"Recovery time of group, the 99th percentile of them."))
 }
 
+// Where one scheme shows what detectors say, the detectors are compared, in one figure.
+func TestDetectorsTogether(t *testing.T) {
+	share := func(detector experiment.Detector, value float64) (o result.CompareOutcome) {
+		o.Compare.What, o.Compare.Over = string(detector), experiment.OverMean
+		o.Compare.Metric, o.Compare.Detector = experiment.WrongMarks, detector
+		o.Values = []result.CompareValue{{Scheme: "dcqcn", Pass: true,
+			Cases:    make([]result.CaseValue, 2),
+			Measured: experiment.Quantity{Value: value, Unit: experiment.UnitShare}}}
+		return o
+	}
+	outcomes := []result.CompareOutcome{share("ecn", 0.25), share("fecn", 0.3), share("tcd", 0)}
+	together := detectorsTogether(outcomes)
+	qt.Assert(t, qt.HasLen(together, 1))
+	f := compareFigure(together[0])
+	qt.Check(t, qt.Equals(f.sentence, "Wrong marks of 3 detectors with DCQCN: "+
+		"25% with ECN, 30% with FECN and 0% with TCD"))
+	qt.Check(t, qt.Equals(f.caption, "Wrong marks, the mean of 2 cases."))
+	qt.Check(t, qt.DeepEquals(f.names, []string{"ECN", "FECN", "TCD"}))
+	over := comparedOverCases(together)[0].figure([]string{"pfc", "cbfc"}, []string{"dcqcn"})
+	qt.Check(t, qt.HasLen(over.legend, 3))                        // one figure over cases, too
+	qt.Check(t, qt.Equals(outcomes[0].Values[0].Scheme, "dcqcn")) // tables have it
+
+	for name, change := range map[string]func(o *result.CompareOutcome){
+		"two schemes": func(o *result.CompareOutcome) {
+			o.Values = append(o.Values, o.Values[0])
+		},
+		"another metric": func(o *result.CompareOutcome) {
+			o.Compare.Metric = experiment.DetectorMarks
+		},
+		"another time":   func(o *result.CompareOutcome) { o.Compare.From = 5 },
+		"no detector":    func(o *result.CompareOutcome) { o.Compare.Detector = "" },
+		"another engine": func(o *result.CompareOutcome) { o.Engine = "sim" },
+	} {
+		two := []result.CompareOutcome{share("ecn", 0.25), share("fecn", 0.3)}
+		change(&two[1])
+		qt.Check(t, qt.HasLen(detectorsTogether(two), 2), qt.Commentf(name))
+	}
+}
+
 func TestSlantedNames(t *testing.T) {
 	qt.Check(t, qt.IsFalse(named("", "", []string{"PFC", "PCN"}).namesAreTooWide()))
 	long := named("", "", strings.Split(strings.Repeat("senders-10,", 12), ","))

@@ -281,7 +281,8 @@ func (g *groupView) explain() {
 // between its cases. A report begins with these sentences, and then these figures.
 func (g groupView) findings() []*figure {
 	var figures []*figure
-	for _, o := range g.Compared[:min(len(g.Compared), maxFindings)] {
+	compared := detectorsTogether(g.Compared)
+	for _, o := range compared[:min(len(compared), maxFindings)] {
 		figures = append(figures, compareFigure(o))
 	}
 	rows := metricOverCases(g.Metrics)
@@ -348,6 +349,15 @@ func (g groupView) Sentence() string {
 		results.Total, what, notMet(results.Unmet))
 }
 
+// HasPaper reports whether a comparison has a number of a paper.
+func (g groupView) HasPaper() bool {
+	return slices.ContainsFunc(g.Compared, func(o result.CompareOutcome) bool {
+		return slices.ContainsFunc(o.Values, func(v result.CompareValue) bool {
+			return v.Paper != nil
+		})
+	})
+}
+
 // judged counts what has bounds, expectations and comparisons.
 func (g groupView) judged() tally {
 	var results tally
@@ -363,7 +373,7 @@ func (g groupView) judged() tally {
 			}
 		}
 		for _, relation := range c.Relations() {
-			results.add(relation.Asked, relation.Holds)
+			results.add(c.Compare.What+" ("+relation.Asked+")", relation.Holds)
 		}
 	}
 	return results

@@ -216,8 +216,8 @@ func (v seedsView) Why() string {
 	case !v.typical:
 		return fmt.Sprintf("one of %d", v.Count)
 	case v.Count > result.KeptSeeds:
-		return fmt.Sprintf("of the first %d, which are kept whole, the closest to the medians of "+
-			"all %d", result.KeptSeeds, v.Count)
+		return fmt.Sprintf("the closest to the medians of all %d among the first %d, which are "+
+			"kept whole", v.Count, result.KeptSeeds)
 	}
 	return fmt.Sprintf("the closest to the medians of %d", v.Count)
 }

@@ -46,7 +46,7 @@ func TestSentence(t *testing.T) {
 			"valid: do not use their numbers. 3 of 3 results are within their bounds."},
 		{[]runView{run(result.Valid), run(result.Valid)}, 3, 3, compared,
 			"Both runs are valid. 4 of 6 results are within their bounds; not: throughput is " +
-				"lost for (TIMELY); pcn < qcn."},
+				"lost for (TIMELY); throughput is lost for (pcn < qcn)."},
 	} {
 		g := groupView{Compared: c.compared,
 			Cases: []caseView{{Runs: c.runs, Outcomes: outcomes(c.met, c.total)}}}

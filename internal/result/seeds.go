@@ -73,9 +73,9 @@ func Median(sorted []float64) float64 {
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
-// String returns the spread as text.
+// String returns the spread as text. An interval whose ends are written alike says nothing.
 func (s Spread) String() string {
-	if s.Low == s.High {
+	if s.Low.String() == s.High.String() {
 		return s.Median.String()
 	}
 	return fmt.Sprintf("%s [%s to %s]", s.Median, s.Low, s.High)

@@ -115,17 +115,17 @@ func TestOwnParts(t *testing.T) {
 	}
 }
 
-// An array of a control has all its values, and a global variable lasts.
+// An array of a control has all its values, and they last.
 func TestOwnMaps(t *testing.T) {
 	dir := ownFolder(t, "rate.c", func(source string) string {
-		const body = "\tflow->state.cuts++;\n"
+		const body = "\tset_rate_bps(flow, params.line_rate_bps, now_ns());\n"
 		return strings.Replace(strings.Replace(source, body, `	u32 key = 1;
 	u64 *value = bpf_map_lookup_elem(&counts, &key);
 
 	if (value)
 		(*value) += 2;
 	flow->state.cuts = value ? *value + (bpf_get_prandom_u32() == 0) : 0;
-`, 1), ownInclude, ownInclude+`
+`+body, 1), ownInclude, ownInclude+`
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 2);
@@ -145,14 +145,14 @@ struct {
 
 // What can't be simulated runs on kernels only, and the simulator says why.
 func TestOwnIsMissing(t *testing.T) {
-	const body = "\tflow->state.cuts++;\n"
+	const body = "\tset_rate_bps(flow, params.line_rate_bps, now_ns());\n"
 	for _, test := range []struct{ name, code, head, want string }{
 		{"kfunc", "\ttcp_slow_start(0, 0);\n",
 			"extern u32 tcp_slow_start(void *sock, u32 acked) __ksym;\n",
 			"(?s).*scheme mine was not compiled for the simulator: link mine.c:\n" +
 				".*undefined symbol: tcp_slow_start; or run it with `--engine kernel`"},
 		{"helper", "\tflow->state.cuts += bpf_get_smp_processor_id();\n", "",
-			"(?s).*function simulate_cnp of module mine: .*it calls a BPF helper that the " +
+			"(?s).*function mine_init of module mine: .*it calls a BPF helper that the " +
 				"simulator lacks.*"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -224,8 +224,39 @@ var brokenControls = []struct{ name, old, new, want string }{
 		`mine\.c:87:23: error: .*precedence.*hint: put parentheses`},
 	{"dot", onACK, onACK + "\tflow->state.cuts = e.now_ns;\n",
 		`mine\.c:87:22: error: .* is a pointer.*hint: it is a pointer: write ->`},
+	{"field without a value", onACK, onACK + "\tstruct { u64 a, b; } t;\n\tt.a = e->now_ns;\n" +
+		"\tflow->state.pad = t.b;\n",
+		`mine\.c:89:18: error: Assigned value is garbage .*hint: .* = \{\} for a struct`},
+	{"field with a value at times", onACK, onACK + "\tstruct { u64 a, b; } t, u;\n" +
+		"\tt.a = 1;\n\tif (e->acked_bytes > 5)\n\t\tt.b = 2;\n\tu = t;\n" +
+		"\tset_rate_bps(flow, u.b, e->now_ns);\n",
+		`mine\.c:92:2: error: 2nd function call argument is .*hint: give it a value`},
+	{"lock", onACK, onACK + "\tbpf_spin_lock(&flow->lock);\n\tflow->state.cuts++;\n",
+		`mine\.c:87: error: a flow's lock is taken .* twice.*hint: remove it`},
+	{"lock given back", onACK, onACK + "\tbpf_spin_unlock(&flow->lock);\n",
+		`mine\.c:87: error: a flow's lock is taken or given back twice.*hint: remove it`},
+	{"time under the lock", onACK, onACK + "\tflow->state.cut_at_ns = now_ns();\n",
+		`mine\.c:87: error: a helper of BPF is called under .*hint: .* e->now_ns is the time`},
+	{"helper under the lock", onACK, onACK + "\tflow->state.pad = bpf_get_prandom_u32();\n",
+		`mine\.c:87: error: a helper of BPF is called under .*hint: a control's functions hold`},
 	{"type of C++", onACK, onACK + "\tauto rate = e->acked_bytes;\n\tflow->state.pad = rate;\n",
 		`mine\.c:87:7: error: type specifier missing.*hint: write the type`},
+}
+
+// sharedVariables are no mistakes for a compiler. A run has one warning, with the line.
+var sharedVariables = []struct{ name, file, old, new, want string }{
+	{"variable", "mine.c", "/* The rate changes", "static u64 seen;\n\n/* The rate changes" +
+		marker("\tflow->state.pad = seen++;\n"),
+		`mine\.c:69: all flows of all hosts share the variable seen\n\(hint: keep it in the state`},
+	{"variable of a function", "mine.c", onACK, onACK +
+		"\tstatic u32 cuts;\n\tflow->state.cuts = cuts++;\n",
+		`mine\.c:92: all flows of all hosts share the variable cuts\n\(hint: keep it in the state`},
+	{"variable of a rule", "rule.h", before, "\tstatic u32 seen;\n\tseen += e->len_bytes;\n" +
+		"\tif (seen & 1)\n\t\treturn true;\n" + before,
+		`rule\.h:32: all flows of all hosts share the variable seen\n\(hint: keep it in the state`},
+	{"variable of a point", "point.c", "\tstate->marked++;\n",
+		"\tstatic u32 seen;\n\tstate->marked += seen++;\n",
+		`point\.c:43: all flows of all hosts share the variable seen\n\(hint: keep it in the st`},
 }
 
 // marker separates what stands for old from a line to put behind onACK.
@@ -313,6 +344,10 @@ var brokenRules = []struct {
 	{name: "rule: clash of names", file: "rule.h", old: "struct own_marker {",
 		new:  "static u64 seen;\n\nstruct own_marker {",
 		want: `rule\.h:21: error: redefinition .*hint: .*: kernel/\w+\.h:\d+ has this one`},
+	{name: "rule: field without a value", file: "rule.h", old: before,
+		new: "\tstruct { u64 a, b; } t;\n\tt.a = e->len_bytes;\n" +
+			"\tstate->marked_packets = t.b;\n" + before,
+		want: `rule\.h:34:24: error: Assigned value is garbage.*hint: give it a value`},
 	{name: "rule: unit", file: "rule.h", old: "1ns to 1s", new: "1ns to 1sec",
 		want: `rule\.h:16: control mine: .*"1sec" has an unknown unit .*hint: write a time`},
 	{name: "rule: recursion", file: "rule.h", old: "/* State of a port", new: "static " +
@@ -336,20 +371,7 @@ const before = "\tif (e->sojourn_ns <= p->threshold_ns)\n"
 
 // Mistakes in marking rules and notification points have one message too, on both engines.
 func TestBrokenRules(t *testing.T) {
-	good := t.TempDir()
-	for _, args := range [][]string{
-		{"mine"}, {"rule", "--kind", "marker"}, {"point", "--kind", "notification"},
-	} {
-		_, stderr, code := run(t, append([]string{"scheme", "new", "--dir", good}, args...)...)
-		qt.Assert(t, qt.Equals(code, 0), qt.Commentf("%s", stderr))
-	}
-	edit(t, good, "mine.c", `SCHEME("marker", "red")`, `SCHEME("marker", "own ./rule.h")`)
-	edit(t, good, "mine.c", `SCHEME("notification", "marked")`,
-		`SCHEME("notification", "own ./point.c")`)
-	edit(t, good, "mine.c", "const struct red_params",
-		"#include \"rule.h\"\nconst struct own_marker_params")
-	edit(t, good, "mine.c", "const struct dcqcn_np_params", "struct point_params {\n\tu32 every "+
-		"PARAM(\"Marks per CNP\", \"1 to 9\", \"1\");\n\tu32 pad;\n};\nconst struct point_params")
+	good := withRules(t)
 	for _, m := range brokenRules {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
@@ -372,6 +394,53 @@ func TestBrokenRules(t *testing.T) {
 			stdout, stderr, _ := run(t, "run", file, "--duration", "2ms", "--out",
 				filepath.Join(here, "out"))
 			qt.Check(t, qt.Matches(stdout, "(?s).*"+m.kernel+".*"), qt.Commentf("%s", stderr))
+		})
+	}
+}
+
+// withRules returns a folder with mine.c, and a marking rule and a notification point of its own.
+func withRules(t *testing.T) string {
+	t.Helper()
+	good := t.TempDir()
+	for _, args := range [][]string{
+		{"mine"}, {"rule", "--kind", "marker"}, {"point", "--kind", "notification"},
+	} {
+		_, stderr, code := run(t, append([]string{"scheme", "new", "--dir", good}, args...)...)
+		qt.Assert(t, qt.Equals(code, 0), qt.Commentf("%s", stderr))
+	}
+	edit(t, good, "mine.c", `SCHEME("marker", "red")`, `SCHEME("marker", "own ./rule.h")`)
+	edit(t, good, "mine.c", `SCHEME("notification", "marked")`,
+		`SCHEME("notification", "own ./point.c")`)
+	edit(t, good, "mine.c", "const struct red_params",
+		"#include \"rule.h\"\nconst struct own_marker_params")
+	edit(t, good, "mine.c", "const struct dcqcn_np_params", "struct point_params {\n\tu32 every "+
+		"PARAM(\"Marks per CNP\", \"1 to 9\", \"1\");\n\tu32 pad;\n};\nconst struct point_params")
+	return good
+}
+
+// A variable that flows share has one warning, also when a finished run is repeated.
+func TestSharedVariables(t *testing.T) {
+	t.Parallel()
+	good := withRules(t)
+	for _, m := range sharedVariables {
+		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			here := t.TempDir()
+			qt.Assert(t, qt.IsNil(os.CopyFS(here, os.DirFS(good))))
+			replaced, behind, _ := strings.Cut(m.new, "\x00")
+			edit(t, here, m.file, m.old, replaced)
+			if behind != "" {
+				edit(t, here, m.file, onACK, onACK+behind)
+			}
+			out := filepath.Join(here, "out")
+			for _, args := range [][]string{
+				{"run", filepath.Join(here, "mine.yaml"), "--out", out},
+				{"run", filepath.Join(out, "mine", "experiment.yaml"), "--out", out + "2"},
+			} {
+				_, stderr, _ := run(t, append(args, "--engine", "sim", "--duration", "1ms")...)
+				qt.Check(t, qt.Matches(stderr, "(?s).*warning: "+m.want+".*"))
+				qt.Check(t, qt.Equals(strings.Count(stderr, "warning: "), 1))
+			}
 		})
 	}
 }

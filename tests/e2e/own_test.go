@@ -134,7 +134,7 @@ func TestOwnMistakes(t *testing.T) {
 	const line = "\tflow->state.cuts++;\n"
 	for _, test := range []struct{ name, with, want string }{
 		{"compiler", "\tflow->state.cut++;\n", `(?s).*mine\.c:\d+:\d+: error: no member named 'cut' .*`},
-		{"verifier", "\t((u8 *)flow)[bpf_get_prandom_u32()] = 1;\n",
+		{"verifier", "\t((u8 *)flow)[e->rec_rate_bps] = 1;\n",
 			`(?s).*mine\.c:\d+: the kernel's verifier refuses the program: .*`},
 		{"too long", "\tfor (u32 i = 0; i < 100000000; i++)\n" +
 			"\t\tflow->state.pad += i ^ e->now_ns;\n",

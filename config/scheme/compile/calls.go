@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
@@ -82,6 +83,50 @@ func pointerIn(t btf.Type) string {
 			if name := pointerIn(m.Type); name != "" {
 				return name
 			}
+		}
+	}
+	return ""
+}
+
+// sharedVariables returns a warning of each variable that programs change and a user's file
+// declares: there is one for all flows of all hosts.
+func sharedVariables(path string, object []byte) (warnings []string) {
+	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(object))
+	if err != nil {
+		return nil // who loads it says why
+	}
+	for _, m := range spec.Maps {
+		section, ok := btf.UnderlyingType(m.Value).(*btf.Datasec)
+		if !ok || strings.HasPrefix(section.Name, ".rodata") {
+			continue
+		}
+		for _, v := range section.Vars {
+			name := v.Type.TypeName()
+			name = name[strings.LastIndex(name, ".")+1:] // of a function's: function.variable
+			place := declaredAt(path, name)
+			if place == "" || name == scheme.CountedVariable {
+				continue
+			}
+			warnings = append(warnings, fmt.Sprintf("%s: all flows of all hosts share the "+
+				"variable %s\n(hint: keep it in the state of a flow or port, or make it const)",
+				place, name))
+		}
+	}
+	slices.Sort(warnings)
+	return warnings
+}
+
+// declaredAt returns where one of the user's files declares a variable outside of a function, or a
+// static one; "" if none does. An object has no files: it is its place.
+func declaredAt(path, name string) string {
+	if filepath.Ext(path) == ".o" {
+		return filepath.Base(path)
+	}
+	for _, file := range append([]string{path}, headersBeside(path)...) {
+		at := lineWith(file, strings.ReplaceAll(
+			`(?m)^\s*static\b[^\n(]*\bNAME\b|^\w[^\n(]*\bNAME\s*[[=;,]`, "NAME", name))
+		if strings.Contains(at, ":") {
+			return at
 		}
 	}
 	return ""

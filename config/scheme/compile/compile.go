@@ -52,8 +52,9 @@ type Sources struct {
 func Scheme(ctx context.Context, path string, ports Sources) (scheme.Own, error) {
 	if filepath.Ext(path) == ".o" {
 		data, err := config.ReadFile(path, maxSource)
-		return scheme.Own{Control: data, Simulated: scheme.Simulated{
-			Missing: "it was given as an object: give its C file"}}, err
+		return scheme.Own{Control: data, Warnings: sharedVariables(path, data),
+			Simulated: scheme.Simulated{
+				Missing: "it was given as an object: give its C file"}}, err
 	}
 	if _, err := config.ReadFile(path, maxSource); err != nil {
 		return scheme.Own{}, err // clang reads what never ends until memory is full
@@ -80,6 +81,10 @@ func Scheme(ctx context.Context, path string, ports Sources) (scheme.Own, error)
 	if err := checkCalls(own.Control); err != nil {
 		return own, err
 	}
+	if err := checkLock(object); err != nil {
+		return own, err
+	}
+	own.Warnings = sharedVariables(path, own.Control)
 	notification, marker, err := c.parts(path, object)
 	if err != nil {
 		return own, err
@@ -94,6 +99,7 @@ func Scheme(ctx context.Context, path string, ports Sources) (scheme.Own, error)
 		if err := checkParams(path, own); err != nil {
 			return own, err
 		}
+		own.Warnings = append(own.Warnings, sharedVariables(notification.of, own.Notification)...)
 	}
 	if marker != "" {
 		if own.Port, err = c.compile(ctx, c.port(kernelPort, marker)); err != nil {
@@ -102,6 +108,7 @@ func Scheme(ctx context.Context, path string, ports Sources) (scheme.Own, error)
 		if err := checkCalls(own.Port); err != nil {
 			return own, err
 		}
+		own.Warnings = append(own.Warnings, sharedVariables(marker, own.Port)...)
 	}
 	own.Simulated = c.simulate(ctx, source{path: path, of: path}, object, notification, marker)
 	return own, nil
@@ -299,13 +306,32 @@ func (c *compiler) compile(ctx context.Context, from source) ([]byte, error) {
 	if c.counts {
 		flags = append(flags, c.counted()...)
 	}
-	if err := c.clangTo(ctx, out, from, flags...); err != nil {
+	analysed := make(chan error, 1)
+	go func() { analysed <- c.analyse(ctx, from) }() // takes as long as the other
+	err := c.clangTo(ctx, out, from, flags...)
+	if err := cmp.Or(err, <-analysed); err != nil {
 		return nil, err
 	}
 	if err := run(ctx, c.strip, "-g", out); err != nil {
 		return nil, fmt.Errorf("strip the object of %s: %w", from.path, err)
 	}
 	return os.ReadFile(out)
+}
+
+// uninitialised are the checkers of clang's analyser that find what is read before it has a value,
+// also a field of a struct. The analyser has to know divisions by zero, or it goes on behind one;
+// it takes parameters for numbers that may be 0, so it is silent about them.
+const uninitialised = "core.DivideZero,core.uninitialized,core.UndefinedBinaryOperatorResult," +
+	"core.CallAndMessage"
+
+// analyse refuses a C file that reads what has no value yet.
+func (c *compiler) analyse(ctx context.Context, from source) error {
+	return c.clangTo(ctx, os.DevNull, from, "-O2", "--target=bpf", "-mlittle-endian", "--analyze",
+		"--analyzer-no-default-checks", "--analyzer-output", "text-minimal",
+		"-Xclang", "-analyzer-werror", "-Xclang", "-analyzer-opt-analyze-headers",
+		"-Xclang", "-analyzer-checker="+uninitialised, "-Xclang", "-analyzer-config",
+		// some files would take seconds
+		"-Xclang", "max-nodes=5000,silence-checkers=core.DivideZero")
 }
 
 // clangTo compiles a C file with flags for a target.

@@ -107,7 +107,8 @@ var advice = []struct {
 		"a function above it lacks its last }"},
 	{unterminated, "a ) is missing at the end of it"},
 	{lazy.Regexp(`non-void function`), "end it with return and a value"},
-	{lazy.Regexp(`uninitialized`), "give it a value where it is declared: = 0"},
+	{lazy.Regexp(`uninitialized|garbage|is undefined$`),
+		"give it a value where it is declared: = 0, or = {} for a struct or an array"},
 	{lazy.Regexp(`shift count`),
 		"shift a u64 by less than 64, and a number such as 1 by less than 32: (u64)1 << 40"},
 	{lazy.Regexp(`result of an assignment as a condition`), "== compares, = assigns"},
@@ -151,7 +152,7 @@ var (
 	ownStruct  = lazy.Regexp(`incomplete .*'struct (own_marker\w*)'`)
 	redefined  = lazy.Regexp(`^redefinition of`)
 	name       = lazy.Regexp(`identifier '(\w+)'`)
-	ofAWarning = lazy.Regexp(` \[-W[^\]]*\]$`)
+	ofAWarning = lazy.Regexp(` \[(-W|core\.)[^\]]*\]$`)
 	otherISO   = "; ISO C99 and later do not support implicit function declarations"
 	elsewhere  = lazy.Regexp(`: (note|warning): |^In file included from `)
 	unhelpful  = lazy.Regexp(`(?m)^<scratch space>|expanded from (here|macro)`)
