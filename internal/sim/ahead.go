@@ -97,7 +97,7 @@ func (w *world) readPorts() {
 		if r.packet != none {
 			a.sum += w.ports[r.packet].queues[r.class].held
 		}
-		if q.marked {
+		if q.marked && q.bytes >= uint64(q.calmBytes) {
 			a.sum += w.core.touch(q.core) + w.core.touch(w.ports[r.port].core)
 		}
 	}

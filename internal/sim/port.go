@@ -22,6 +22,7 @@ type queue struct {
 	pausing          bool   // the peer was told to pause
 	deaf, dropping   bool   // its watchdog has turned PFC off; it drops all packets
 	bounded          bool   // alpha bounds it
+	calmBytes        uint32 // while it is shorter, the core marks nothing; 0: it is always asked
 	readyAt          int64  // when it was last allowed to go on
 	held             uint64 // what came in by this port and class and is still in the node
 	*queueRest
@@ -89,7 +90,8 @@ type port struct {
 	rest  uint64
 	bytes uint64
 
-	wire     list // packets under way
+	wire     list   // packets under way
+	calm     uint32 // packets that went since the core was asked, see queue.calmBytes
 	counters portCounters
 	queueMax uint64 // most bytes in the bin of the series that is not over
 	*portRest
@@ -166,9 +168,9 @@ type node struct {
 	isHost      bool
 	used        uint64 // bytes in its buffer
 	bufferBytes uint64 // its size
-	own         experiment.OwnSwitch
 	// Where parts of it are not shared: the shared part's size, and what is in it.
 	sharedBytes, sharedUsed uint64
+	own                     *experiment.OwnSwitch
 }
 
 // enqueue puts a packet into a port's queue. ingress is the port of the node by which it came in;
@@ -182,7 +184,7 @@ func (w *world) enqueue(id, i, ingress int32) {
 	q := &p.queues[k.class]
 	k.ingress = ingress
 	k.arrived = w.now
-	if !n.isHost {
+	if !p.fromHost {
 		if w.pfcDog != nil && w.watchdogDrops(p, q, ingress, k) {
 			w.dropped(id, i)
 			return
@@ -347,7 +349,8 @@ func (w *world) transmit(id int32, p *port, q *queue, class uint8) {
 		p.deciding = true
 		w.events.push(p.freeAt, evDecide, uint32(id))
 	}
-	if n := &w.nodes[p.node]; !n.isHost {
+	if !p.fromHost {
+		n := &w.nodes[p.node]
 		n.used -= size
 		if k.ingress != none {
 			w.account(k.ingress, class, k.size, false, n)
@@ -385,6 +388,12 @@ func (p *port) occupy(now int64, size uint64) {
 
 // mark asks the core what becomes of a packet that starts.
 func (w *world) mark(p *port, q *queue, k *packet, waited bool) {
+	if q.bytes < uint64(q.calmBytes) && p.calm < mostCalm {
+		if w.wredBytes == 0 || k.ecn != ecnNone { // the core draws no number for others
+			p.calm++
+		}
+		return
+	}
 	verdict := w.core.judge(w.now, p, q, k, waited, w.wredBytes != 0)
 	if verdict == 0 {
 		return
