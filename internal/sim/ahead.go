@@ -10,6 +10,7 @@ import "math/bits"
 // for all of them at once.
 type ahead struct {
 	arrivals, departures []reading
+	off                  bool   // it is not worthwhile, or nobody knows where packets will go
 	until                int    // index of the first event of the running bucket that is not read
 	sum                  uint64 // of what was read, so that no read is left out
 }
@@ -28,6 +29,9 @@ const fewEvents, manyEvents = 6, 64
 // fewPorts is how many ports fit a cache that is near, 128 KB.
 const fewPorts = 200
 
+// due reports whether the next event needs what was not read.
+func (a *ahead) due(q *eventQueue) bool { return !a.off && (q.done == a.until || q.empty()) }
+
 // readAhead reads what the next events of the running bucket need. Events that are pushed into the
 // bucket meanwhile are read late or not at all, which changes nothing but the time.
 func (w *world) readAhead() {
@@ -38,7 +42,7 @@ func (w *world) readAhead() {
 	events := q.running[q.done:]
 	events = events[:min(len(events), manyEvents)]
 	a.until = q.done + len(events)
-	if len(events) < fewEvents || len(w.ports) < fewPorts || w.unfixed {
+	if len(events) < fewEvents {
 		return
 	}
 	a.arrivals, a.departures = a.arrivals[:0], a.departures[:0]

@@ -173,9 +173,16 @@ type node struct {
 	own                     *experiment.OwnSwitch
 }
 
-// enqueue puts a packet into a port's queue. ingress is the port of the node by which it came in;
-// none if the node made it.
+// enqueue puts a packet into a port's queue, and has the port send it when it may. ingress is the
+// port of the node by which it came in; none if the node made it.
 func (w *world) enqueue(id, i, ingress int32) {
+	if w.waits(id, i, ingress) {
+		w.decideAt(id, &w.ports[id])
+	}
+}
+
+// waits puts a packet into a port's queue. It reports whether it waits there for no other.
+func (w *world) waits(id, i, ingress int32) bool {
 	p, k := &w.ports[id], &w.packets.packets[i]
 	n := &w.nodes[p.node]
 	if w.acksAsData && k.kind == packetACK || w.cnpsAsData && k.kind == packetCNP {
@@ -187,7 +194,7 @@ func (w *world) enqueue(id, i, ingress int32) {
 	if !p.fromHost {
 		if w.pfcDog != nil && w.watchdogDrops(p, q, ingress, k) {
 			w.dropped(id, i)
-			return
+			return false
 		}
 		drop := w.dropCounter(p, q, n, k)
 		if w.mmu && drop == nil && ingress != none && !w.admits(ingress, k, n) {
@@ -200,7 +207,7 @@ func (w *world) enqueue(id, i, ingress int32) {
 			}
 			w.dropAtIngress(ingress, k)
 			w.dropped(id, i)
-			return
+			return false
 		}
 		n.used += uint64(k.size)
 		if ingress != none {
@@ -217,9 +224,7 @@ func (w *world) enqueue(id, i, ingress int32) {
 	if w.trace != nil {
 		w.traced(PacketEnqueued, id, i)
 	}
-	if !p.deciding && !q.paused && !q.off {
-		w.decideAt(id, p)
-	}
+	return !p.deciding && !q.paused && !q.off
 }
 
 // dropped releases a packet that a port does not take in.
@@ -274,6 +279,16 @@ func (w *world) decideAt(id int32, p *port) {
 		return
 	}
 	w.decide(id) // a host's packets come one by one
+}
+
+// decideLast is decideAt as the last that an event does. If no other event happens at this ns, the
+// port's decision would be the next: it needs no event. Parts do not know of all others.
+func (w *world) decideLast(id int32, p *port) {
+	if p.freeAt <= w.now && w.part == nil && w.events.alone(w.now) {
+		w.decide(id)
+		return
+	}
+	w.decideAt(id, p)
 }
 
 // decide starts the first packet of the highest class that may send. A lower class that lacks
@@ -450,7 +465,9 @@ func (w *world) arrive(id int32) {
 		w.loseOnLink(id, i)
 		return
 	}
-	w.enqueue(out, i, p.back)
+	if w.waits(out, i, p.back) {
+		w.decideLast(out, &w.ports[out])
+	}
 }
 
 // sendCNM has a switch tell the sender of a packet how long its queue is.

@@ -111,6 +111,7 @@ func newWorlds(
 	if err := w.addPorts(); err != nil {
 		return nil, err
 	}
+	w.ahead.off = len(w.ports) < fewPorts || w.unfixed
 	w.setErrors()
 	w.setBuffers()
 	w.pfcDog = newPFCWatchdog(w)
@@ -417,7 +418,7 @@ func (w *world) run(ctx context.Context, progress func(done float64)) (err error
 	}
 	told := w.now
 	for {
-		if w.events.done == w.ahead.until || w.events.empty() {
+		if w.ahead.due(&w.events) {
 			w.readAhead()
 		}
 		e, ok := w.events.pop()
