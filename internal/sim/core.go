@@ -10,7 +10,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
 
 	"github.com/pcn-linux/pcn/config/scheme"
 	"github.com/pcn-linux/pcn/internal/experiment"
@@ -70,7 +70,7 @@ func newCore(ctx context.Context, r runtime, p *coreParams) (*core, error) {
 	if err != nil {
 		return nil, err
 	}
-	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(types))
+	spec, err := btf.LoadSpecFromReader(bytes.NewReader(types))
 	if err != nil {
 		return nil, fmt.Errorf("read the types of ports: %w", err)
 	}
@@ -84,7 +84,7 @@ func newCore(ctx context.Context, r runtime, p *coreParams) (*core, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &core{module: m, layout: layout{spec.Types}}
+	c := &core{module: m, layout: layout{spec}}
 	return c, errors.Join(c.findFunctions(), c.findFields(), c.configure(p))
 }
 
