@@ -19,6 +19,7 @@ type ahead struct {
 type reading struct {
 	packet int32
 	port   int32 // that the packet leaves by
+	back   int32 // of an arrival: the port that it comes in by
 	class  uint8
 }
 
@@ -50,8 +51,7 @@ func (w *world) readAhead() {
 		switch e := &events[i]; e.kind() {
 		case evArrive:
 			p := &w.ports[e.arg]
-			a.arrivals = append(a.arrivals, reading{packet: p.wire.head})
-			a.sum += uint64(p.peer)
+			a.arrivals = append(a.arrivals, reading{packet: p.wire.head, back: p.back})
 		case evDecide:
 			p := &w.ports[e.arg]
 			if class := bits.Len8(p.backlog) - 1; class >= 0 {
@@ -93,7 +93,7 @@ func (w *world) readPorts() {
 		if r.port != none {
 			p := &w.ports[r.port]
 			a.sum += uint64(p.queues[r.class].head) + uint64(p.backlog) + p.queueMax +
-				w.nodes[p.node].used
+				w.nodes[p.node].used + w.ports[r.back].queues[r.class].held
 		}
 	}
 	for _, r := range a.departures {
