@@ -20,7 +20,10 @@ simulate() {
 	local out
 	out=$(mktemp -d -p "$work")
 	GOMAXPROCS=$2 taskset -c "$1" bin/pcn run "$file" --engine sim --threads "$2" \
-		--out "$out/run" >"$out/log" 2>&1 || [[ $? == 3 ]] || { cat "$out/log" >&2; exit 1; }
+		--out "$out/run" >"$out/log" 2>&1 || [[ $? == 3 ]] || {
+		cat "$out/log" >&2
+		exit 1
+	}
 }
 
 side_by_side() {

@@ -10,9 +10,10 @@ import "math/bits"
 // for all of them at once.
 type ahead struct {
 	arrivals, departures []reading
-	off                  bool   // it is not worthwhile, or nobody knows where packets will go
-	until                int    // index of the first event of the running bucket that is not read
-	sum                  uint64 // of what was read, so that no read is left out
+	tails                []int32 // packets behind which others will be put
+	off                  bool    // it is not worthwhile, or nobody knows where packets will go
+	until                int     // index of the first event of the running bucket that is not read
+	sum                  uint64  // of what was read, so that no read is left out
 }
 
 // reading is what is known of an event.
@@ -46,7 +47,7 @@ func (w *world) readAhead() {
 	if len(events) < fewEvents {
 		return
 	}
-	a.arrivals, a.departures = a.arrivals[:0], a.departures[:0]
+	a.arrivals, a.departures, a.tails = a.arrivals[:0], a.departures[:0], a.tails[:0]
 	for i := range events {
 		switch e := &events[i]; e.kind() {
 		case evArrive:
@@ -64,6 +65,7 @@ func (w *world) readAhead() {
 	}
 	w.readPackets()
 	w.readPorts()
+	w.readTails()
 }
 
 // readPackets reads the packets, and finds where those go that arrive.
@@ -79,6 +81,9 @@ func (w *world) readPackets() {
 	}
 	for i := range a.departures {
 		r := &a.departures[i]
+		if p := &w.ports[r.port]; !p.cut { // else the wire is the other part's
+			a.tails = append(a.tails, p.wire.tail)
+		}
 		r.packet = packets[r.packet].ingress
 	}
 }
@@ -92,7 +97,8 @@ func (w *world) readPorts() {
 		}
 		if r.port != none {
 			p := &w.ports[r.port]
-			a.sum += uint64(p.queues[r.class].head) + uint64(p.backlog) + p.queueMax +
+			a.tails = append(a.tails, p.queues[r.class].tail)
+			a.sum += uint64(p.queues[r.class].held) + uint64(p.backlog) + p.queueMax +
 				w.nodes[p.node].used + w.ports[r.back].queues[r.class].held
 		}
 	}
@@ -103,6 +109,17 @@ func (w *world) readPorts() {
 		}
 		if q.marked && q.bytes >= uint64(q.calmBytes) {
 			a.sum += w.core.touch(q.core) + w.core.touch(w.ports[r.port].core)
+		}
+	}
+}
+
+// readTails reads the packets that are the last of a queue or a wire, or were: the next is put
+// behind them.
+func (w *world) readTails() {
+	packets := w.packets.packets
+	for _, i := range w.ahead.tails {
+		if uint(i) < uint(len(packets)) { // there may have been none
+			w.ahead.sum += uint64(packets[i].kind)
 		}
 	}
 }
