@@ -15,7 +15,6 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
-	"github.com/cilium/ebpf/rlimit"
 	"golang.org/x/sys/unix"
 
 	"github.com/pcn-linux/pcn/host/internal/bpffs"
@@ -314,9 +313,10 @@ func HaveKernel() error {
 	if err := rights.Have(); err != nil {
 		return err
 	}
-	if err := rlimit.RemoveMemlock(); err != nil {
-		return fmt.Errorf("raise the limit of locked memory: %w", err)
-	}
+	// Before 5.11 maps were locked memory, and the limit hid what such a kernel lacks. Package
+	// rlimit of cilium/ebpf tells kernels apart, by a map that each pcn would make at its start.
+	_ = unix.Setrlimit(unix.RLIMIT_MEMLOCK, &unix.Rlimit{Cur: unix.RLIM_INFINITY,
+		Max: unix.RLIM_INFINITY})
 	for _, have := range []func() error{loader.HavePermission, loader.HaveBTF,
 		loader.HaveTCPStructOps, loader.HaveStructOpsLink, loader.HaveTCX} {
 		if err := have(); errors.Is(err, loader.ErrNotSupported) {

@@ -10,6 +10,7 @@
  *	notify_packet(state, params, event, cnp)
  *				a packet of the flow arrived. True: send a CNP that says what *cnp
  *				says, which is all zero before. state and params are pointers
+ *	NOTIFY_MARKED		if notify_wants is false for all packets without a mark
  *
  * notify_event.h has the types of event and cnp.
  *
@@ -603,6 +604,14 @@ u64 simulate_packet(struct notify_state *state, u64 t_ns, u32 frame_bytes, u32 e
 	return simulated(notify_wants(&event) && notify_packet(state, loaded(params), &event, &cnp),
 			 &cnp);
 }
+
+#ifdef NOTIFY_MARKED
+/* The simulator need not call for packets without a mark. */
+SIMULATED("simulate_ignores_unmarked") u32 simulate_ignores_unmarked(void)
+{
+	return 1;
+}
+#endif
 
 #ifdef NOTIFY_TIMER
 /* Whether windows end by a timer; when that of a flow does, 0: at no time; and the timer. */

@@ -17,6 +17,10 @@
 #include <bpf/bpf_tracing.h>
 #include <bpf/bpf_core_read.h>
 
+/* The verifier wants some functions within others; here that is only more code to compile. */
+#undef __always_inline
+#define __always_inline inline
+
 #define SIMULATED(name_) __attribute__((export_name(name_)))
 #define IMPORTED(name_)	 __attribute__((import_module("simulator"), import_name(name_)))
 

@@ -11,8 +11,6 @@ import (
 	"strings"
 
 	"gonum.org/v1/plot/vg"
-
-	"github.com/pcn-linux/pcn/config/lazy"
 )
 
 // This file keeps pages small: below maxPage, if need be by coarser figures. A run has many more
@@ -99,25 +97,46 @@ func thinBoth(low, high []vg.Point) (thinLow, thinHigh []vg.Point) {
 	return thinLow, thinHigh
 }
 
-var (
-	pathData = lazy.Regexp(` d="([^"]*)"`)
-	// The page's style sheet has the font of all texts of figures.
-	fontOfText = lazy.Regexp(
-		`font-family:[^;"]*;font-variant:normal;font-weight:normal;font-style:normal;`)
-)
-
 // compact shortens the paths and texts of a figure within a page. Curves may move by the tolerance,
 // in points.
 func compact(svg string, tolerance float64) string {
-	svg = pathData().ReplaceAllStringFunc(svg, func(attribute string) string {
-		d := pathData().FindStringSubmatch(attribute)[1]
-		if short, ok := compactPath(d, tolerance); ok {
-			return ` d="` + short + `"`
+	var b strings.Builder
+	for {
+		before, rest, found := strings.Cut(svg, ` d="`)
+		d, behind, closed := strings.Cut(rest, `"`)
+		if !found || !closed {
+			break
 		}
-		return attribute
-	})
-	svg = fontOfText().ReplaceAllString(joinPaths(svg, tolerance < hatchless), "")
+		if short, ok := compactPath(d, tolerance); ok {
+			d = short
+		}
+		b.WriteString(before + ` d="` + d + `"`)
+		svg = behind
+	}
+	b.WriteString(svg)
+	svg = withoutFonts(joinPaths(b.String(), tolerance < hatchless))
 	return strings.ReplaceAll(svg, usualSize, "")
+}
+
+// withoutFonts leaves out the font of texts: the page's style sheet has that of all figures.
+func withoutFonts(svg string) string {
+	const family = "font-family:"
+	const others = ";font-variant:normal;font-weight:normal;font-style:normal;"
+	var b strings.Builder
+	for {
+		before, rest, found := strings.Cut(svg, family)
+		if !found {
+			b.WriteString(svg)
+			return b.String()
+		}
+		b.WriteString(before)
+		svg = rest
+		if end := strings.IndexAny(rest, `;"`); end >= 0 && strings.HasPrefix(rest[end:], others) {
+			svg = rest[end+len(others):]
+			continue
+		}
+		b.WriteString(family)
+	}
 }
 
 // usualSize is the size of most texts. The page's style sheet has it, too.
@@ -126,7 +145,24 @@ const usualSize = "\n\tstyle=\"font-size:8.5px\""
 // hatchless is the tolerance from which on areas are not hatched: their outlines tell them apart.
 const hatchless = 1
 
-var styledPath = lazy.Regexp(`<path d="([^"]*)" style="([^"]*)" />\n`)
+// styledPath returns what is before the first path of an SVG picture, its data and style, and what
+// is behind it.
+func styledPath(svg string) (before, d, style, behind string, ok bool) {
+	const start = `<path d="`
+	for from := 0; ; {
+		i := strings.Index(svg[from:], start)
+		if i < 0 {
+			return svg, "", "", "", false
+		}
+		from += i + len(start)
+		d, rest, _ := strings.Cut(svg[from:], `"`)
+		rest, styled := strings.CutPrefix(rest, ` style="`)
+		style, rest, _ := strings.Cut(rest, `"`)
+		if behind, ended := strings.CutPrefix(rest, " />\n"); styled && ended {
+			return svg[:from-len(start)], d, style, behind, true
+		}
+	}
+}
 
 // joinPaths makes one path of neighbours of the same style, such as the lines of a grid. It may
 // leave out the lines of hatched areas.
@@ -140,23 +176,26 @@ func joinPaths(svg string, hatched bool) string {
 		}
 		d, style = "", ""
 	}
-	end := 0
-	for _, at := range styledPath().FindAllStringSubmatchIndex(svg, -1) {
-		if at[0] > end {
-			flush()
-			b.WriteString(svg[end:at[0]])
+	for {
+		before, lines, of, behind, ok := styledPath(svg)
+		if !ok {
+			break
 		}
-		end = at[1]
-		if of := svg[at[4]:at[5]]; of != style {
+		if before != "" {
+			flush()
+			b.WriteString(before)
+		}
+		svg = behind
+		if of != style {
 			flush()
 			style = of
 		}
-		if lines := svg[at[2]:at[3]]; hatched || strings.Count(lines, "M") <= manyLines {
+		if hatched || strings.Count(lines, "M") <= manyLines {
 			d += lines
 		}
 	}
 	flush()
-	b.WriteString(svg[end:])
+	b.WriteString(svg)
 	return b.String()
 }
 

@@ -10,14 +10,17 @@ import "math/bits"
 // for all of them at once.
 type ahead struct {
 	arrivals, departures []reading
-	until                int    // index of the first event of the running bucket that is not read
-	sum                  uint64 // of what was read, so that no read is left out
+	tails                []int32 // packets behind which others will be put
+	off                  bool    // it is not worthwhile, or nobody knows where packets will go
+	until                int     // index of the first event of the running bucket that is not read
+	sum                  uint64  // of what was read, so that no read is left out
 }
 
 // reading is what is known of an event.
 type reading struct {
 	packet int32
 	port   int32 // that the packet leaves by
+	back   int32 // of an arrival: the port that it comes in by
 	class  uint8
 }
 
@@ -27,6 +30,9 @@ const fewEvents, manyEvents = 6, 64
 
 // fewPorts is how many ports fit a cache that is near, 128 KB.
 const fewPorts = 200
+
+// due reports whether the next event needs what was not read.
+func (a *ahead) due(q *eventQueue) bool { return !a.off && (q.done == a.until || q.empty()) }
 
 // readAhead reads what the next events of the running bucket need. Events that are pushed into the
 // bucket meanwhile are read late or not at all, which changes nothing but the time.
@@ -38,16 +44,15 @@ func (w *world) readAhead() {
 	events := q.running[q.done:]
 	events = events[:min(len(events), manyEvents)]
 	a.until = q.done + len(events)
-	if len(events) < fewEvents || len(w.ports) < fewPorts || w.unfixed {
+	if len(events) < fewEvents {
 		return
 	}
-	a.arrivals, a.departures = a.arrivals[:0], a.departures[:0]
+	a.arrivals, a.departures, a.tails = a.arrivals[:0], a.departures[:0], a.tails[:0]
 	for i := range events {
 		switch e := &events[i]; e.kind() {
 		case evArrive:
 			p := &w.ports[e.arg]
-			a.arrivals = append(a.arrivals, reading{packet: p.wire.head})
-			a.sum += uint64(p.peer)
+			a.arrivals = append(a.arrivals, reading{packet: p.wire.head, back: p.back})
 		case evDecide:
 			p := &w.ports[e.arg]
 			if class := bits.Len8(p.backlog) - 1; class >= 0 {
@@ -60,6 +65,7 @@ func (w *world) readAhead() {
 	}
 	w.readPackets()
 	w.readPorts()
+	w.readTails()
 }
 
 // readPackets reads the packets, and finds where those go that arrive.
@@ -75,6 +81,9 @@ func (w *world) readPackets() {
 	}
 	for i := range a.departures {
 		r := &a.departures[i]
+		if p := &w.ports[r.port]; !p.cut { // else the wire is the other part's
+			a.tails = append(a.tails, p.wire.tail)
+		}
 		r.packet = packets[r.packet].ingress
 	}
 }
@@ -88,8 +97,9 @@ func (w *world) readPorts() {
 		}
 		if r.port != none {
 			p := &w.ports[r.port]
-			a.sum += uint64(p.queues[r.class].head) + uint64(p.backlog) + p.queueMax +
-				w.nodes[p.node].used
+			a.tails = append(a.tails, p.queues[r.class].tail)
+			a.sum += uint64(p.queues[r.class].held) + uint64(p.backlog) + p.queueMax +
+				w.nodes[p.node].used + w.ports[r.back].queues[r.class].held
 		}
 	}
 	for _, r := range a.departures {
@@ -97,8 +107,19 @@ func (w *world) readPorts() {
 		if r.packet != none {
 			a.sum += w.ports[r.packet].queues[r.class].held
 		}
-		if q.marked {
+		if q.marked && q.bytes >= uint64(q.calmBytes) {
 			a.sum += w.core.touch(q.core) + w.core.touch(w.ports[r.port].core)
+		}
+	}
+}
+
+// readTails reads the packets that are the last of a queue or a wire, or were: the next is put
+// behind them.
+func (w *world) readTails() {
+	packets := w.packets.packets
+	for _, i := range w.ahead.tails {
+		if uint(i) < uint(len(packets)) { // there may have been none
+			w.ahead.sum += uint64(packets[i].kind)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
 
 	"github.com/pcn-linux/pcn/config/scheme"
 	"github.com/pcn-linux/pcn/internal/experiment"
@@ -21,7 +21,7 @@ type core struct {
 	*module
 	layout layout
 
-	initPort, initClass, depart, on, ingress, xon         *function
+	initPort, initClass, depart, on, ingress, xon, calm   *function
 	maySend, sendCredits, receive, release, tick, refresh *function
 	look, hear                                            *function
 
@@ -32,6 +32,7 @@ type core struct {
 
 	ce, ue, feedbackShift uint64 // verdicts
 	waited, notECT        uint64 // flags
+	calmShift             uint64
 	pause, resume         uint64 // actions
 	stormed, over         uint64 // what the watchdog found
 }
@@ -69,7 +70,7 @@ func newCore(ctx context.Context, r runtime, p *coreParams) (*core, error) {
 	if err != nil {
 		return nil, err
 	}
-	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(types))
+	spec, err := btf.LoadSpecFromReader(bytes.NewReader(types))
 	if err != nil {
 		return nil, fmt.Errorf("read the types of ports: %w", err)
 	}
@@ -83,22 +84,24 @@ func newCore(ctx context.Context, r runtime, p *coreParams) (*core, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &core{module: m, layout: layout{spec.Types}}
+	c := &core{module: m, layout: layout{spec}}
 	return c, errors.Join(c.findFunctions(), c.findFields(), c.configure(p))
 }
 
 func (c *core) findFunctions() error {
 	f, err := c.need("port_init", "port_class_init", "port_depart", "port_on", "port_ingress",
-		"port_xon", "credits_may_send", "credits_send", "credits_receive", "credits_release",
-		"credits_tick", "credits_update", "port_class_size", "watchdog_poll", "watchdog_hears")
+		"port_xon", "port_calm_bytes", "credits_may_send", "credits_send", "credits_receive",
+		"credits_release", "credits_tick", "credits_update", "port_class_size", "watchdog_poll",
+		"watchdog_hears")
 	if err != nil {
 		return err
 	}
 	c.initPort, c.initClass, c.depart, c.on, c.ingress, c.xon = f[0], f[1], f[2], f[3], f[4], f[5]
+	c.calm, f = f[6], f[7:]
 	c.maySend, c.sendCredits, c.receive, c.release, c.tick, c.refresh =
-		f[6], f[7], f[8], f[9], f[10], f[11]
-	c.classBytes = uint32(f[12].call())
-	c.look, c.hear = f[13], f[14]
+		f[0], f[1], f[2], f[3], f[4], f[5]
+	c.classBytes = uint32(f[6].call())
+	c.look, c.hear = f[7], f[8]
 	return nil
 }
 
@@ -127,6 +130,7 @@ func (c *core) findFields() error {
 	value(&c.feedbackShift, "port_verdict", "PORT_FEEDBACK_SHIFT")
 	value(&c.waited, "port_flags", "PORT_WAITED")
 	value(&c.notECT, "port_flags", "PORT_NOT_ECT")
+	value(&c.calmShift, "port_flags", "PORT_CALM_SHIFT")
 	value(&c.pause, "pfc_action", "PFC_PAUSE")
 	value(&c.resume, "pfc_action", "PFC_RESUME")
 	value(&c.stormed, "pfc_watchdog_verdict", "PFC_WATCHDOG_ACT")
@@ -236,11 +240,21 @@ func (c *core) newClass() (class, ingress uint32, err error) {
 	return class, ingress, nil
 }
 
+// mostCalm is how many packets a port lets go, at most, until it asks about one again.
+const mostCalm = 1 << 16
+
+// calmBytes returns how long a port's queues must be at least to be asked about.
+func (c *core) calmBytes(port uint32) uint32 {
+	c.calm.stack[0] = uint64(port)
+	return uint32(min(c.calm.call(), math.MaxUint32))
+}
+
 // judge returns the verdict on a packet that starts: ce, ue, or QCN's feedback.
 func (c *core) judge(now int64, p *port, q *queue, k *packet, waited, wred bool) uint64 {
-	var flags uint64
+	flags := uint64(p.calm) << c.calmShift
+	p.calm = 0
 	if waited {
-		flags = c.waited
+		flags |= c.waited
 	}
 	if wred && k.ecn == ecnNone {
 		flags |= c.notECT

@@ -132,7 +132,11 @@ func (q *eventQueue) take(slot int64, to []event) []event {
 	}
 	for i := q.chunks[last].next; ; i = q.chunks[i].next {
 		c := &q.chunks[i]
-		to = append(to, c.events[:c.count]...)
+		if c.count == 1 { // as in most small networks
+			to = append(to, c.events[0])
+		} else {
+			to = append(to, c.events[:c.count]...)
+		}
 		if i == last {
 			break
 		}
@@ -175,6 +179,9 @@ func (q *eventQueue) insert(e event) {
 	}
 	q.running[i] = e
 }
+
+// alone reports whether no other event happens at a time, that of the event that happens now.
+func (q *eventQueue) alone(now int64) bool { return q.empty() || q.running[q.done].at > now }
 
 // empty reports whether no event of the running bucket is left.
 func (q *eventQueue) empty() bool { return q.done == len(q.running) }
@@ -251,7 +258,9 @@ func (q *eventQueue) turn() bool {
 		q.running = append(q.running, q.far.pop())
 		inTurn = false
 	}
-	q.sort(inTurn)
+	if len(q.running) > 1 {
+		q.sort(inTurn)
+	}
 	return true
 }
 

@@ -16,13 +16,10 @@ func linkArg(port int32, class uint8, what uint32) uint32 {
 	return uint32(port)<<5 | uint32(class)<<2 | what
 }
 
-// account counts a packet that came into a node by a port, or leaves it.
+// account counts a packet that came into a switch by a port, or leaves it.
 func (w *world) account(ingress int32, class uint8, size uint32, enters bool, n *node) {
 	in := &w.ports[ingress]
 	q := &in.queues[class]
-	if in.fromHost {
-		return
-	}
 	if !q.lossless {
 		if w.mmu && class != w.ranks.control { // a lossy class uses the shared part too
 			n.share(size, enters)
@@ -42,7 +39,7 @@ func (w *world) account(ingress int32, class uint8, size uint32, enters bool, n 
 	} else {
 		q.held -= uint64(size)
 	}
-	if q.held <= w.calmBytes && !q.pausing || in.down || q.deaf {
+	if q.held <= w.calmBytes && n.used <= w.calmUsed && !q.pausing || in.down || q.deaf {
 		return // the core says nothing below the lowest threshold, and needs to know nothing
 	}
 	free := n.bufferBytes - min(n.used, n.bufferBytes)

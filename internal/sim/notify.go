@@ -9,6 +9,7 @@ type notifier struct {
 	*module
 	packet *function
 	states pool // of flows
+	marked bool // packets without a mark change nothing, so it is not asked about them
 	// due and expire are nil unless windows end by a timer.
 	due, expire *function
 }
@@ -28,7 +29,8 @@ func newNotifier(
 	if tcd {
 		m.set("tcd", []byte{1})
 	}
-	n := &notifier{module: m, packet: needed[0], states: newPool(uint32(needed[1].call()))}
+	n := &notifier{module: m, packet: needed[0], states: newPool(uint32(needed[1].call())),
+		marked: m.function("simulate_ignores_unmarked") != nil}
 	if timed := m.function("simulate_timed"); timed != nil && timed.call() != 0 {
 		needed, err := m.need("simulate_due", "simulate_expire")
 		if err != nil {
@@ -49,6 +51,9 @@ const (
 
 // receive hands a data packet of the flow to the notification point, and returns its answer.
 func (n *notifier) receive(now int64, f *flow, frame uint32, ecn uint64) notification {
+	if n.marked && ecn < ecnUE {
+		return 0
+	}
 	if f.notify == 0 {
 		var err error
 		if f.notify, err = n.states.take(n.module); err != nil {

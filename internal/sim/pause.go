@@ -137,7 +137,7 @@ func (w *world) setBuffers() {
 		for c := range p.queues {
 			p.queues[c].mmu = mmuQueue{
 				threshold: uint64(alphaOf(
-					float64(sw.DynamicOf(w.nodes[p.node].own).AlphaAt(p.rate, line)))),
+					float64(sw.DynamicOf(*w.nodes[p.node].own).AlphaAt(p.rate, line)))),
 				mostInRoom: d.HeadroomBytes(p.rate, uint64(p.delay)),
 			}
 		}

@@ -22,6 +22,7 @@ type queue struct {
 	pausing          bool   // the peer was told to pause
 	deaf, dropping   bool   // its watchdog has turned PFC off; it drops all packets
 	bounded          bool   // alpha bounds it
+	calmBytes        uint32 // while it is shorter, the core marks nothing; 0: it is always asked
 	readyAt          int64  // when it was last allowed to go on
 	held             uint64 // what came in by this port and class and is still in the node
 	*queueRest
@@ -89,7 +90,8 @@ type port struct {
 	rest  uint64
 	bytes uint64
 
-	wire     list // packets under way
+	wire     list   // packets under way
+	calm     uint32 // packets that went since the core was asked, see queue.calmBytes
 	counters portCounters
 	queueMax uint64 // most bytes in the bin of the series that is not over
 	*portRest
@@ -163,14 +165,21 @@ type node struct {
 	isHost      bool
 	used        uint64 // bytes in its buffer
 	bufferBytes uint64 // its size
-	own         experiment.OwnSwitch
 	// Where parts of it are not shared: the shared part's size, and what is in it.
 	sharedBytes, sharedUsed uint64
+	own                     *experiment.OwnSwitch
 }
 
-// enqueue puts a packet into a port's queue. ingress is the port of the node by which it came in;
-// none if the node made it.
+// enqueue puts a packet into a port's queue, and has the port send it when it may. ingress is the
+// port of the node by which it came in; none if the node made it.
 func (w *world) enqueue(id, i, ingress int32) {
+	if w.waits(id, i, ingress) {
+		w.decideAt(id, &w.ports[id])
+	}
+}
+
+// waits puts a packet into a port's queue. It reports whether it waits there for no other.
+func (w *world) waits(id, i, ingress int32) bool {
 	p, k := &w.ports[id], &w.packets.packets[i]
 	n := &w.nodes[p.node]
 	if w.acksAsData && k.kind == packetACK || w.cnpsAsData && k.kind == packetCNP {
@@ -179,10 +188,10 @@ func (w *world) enqueue(id, i, ingress int32) {
 	q := &p.queues[k.class]
 	k.ingress = ingress
 	k.arrived = w.now
-	if !n.isHost {
+	if !p.fromHost {
 		if w.pfcDog != nil && w.watchdogDrops(p, q, ingress, k) {
 			w.dropped(id, i)
-			return
+			return false
 		}
 		drop := w.dropCounter(p, q, n, k)
 		if w.mmu && drop == nil && ingress != none && !w.admits(ingress, k, n) {
@@ -195,7 +204,7 @@ func (w *world) enqueue(id, i, ingress int32) {
 			}
 			w.dropAtIngress(ingress, k)
 			w.dropped(id, i)
-			return
+			return false
 		}
 		n.used += uint64(k.size)
 		if ingress != none {
@@ -212,9 +221,7 @@ func (w *world) enqueue(id, i, ingress int32) {
 	if w.trace != nil {
 		w.traced(PacketEnqueued, id, i)
 	}
-	if !p.deciding && !q.paused && !q.off {
-		w.decideAt(id, p)
-	}
+	return !p.deciding && !q.paused && !q.off
 }
 
 // dropped releases a packet that a port does not take in.
@@ -269,6 +276,16 @@ func (w *world) decideAt(id int32, p *port) {
 		return
 	}
 	w.decide(id) // a host's packets come one by one
+}
+
+// decideLast is decideAt as the last that an event does. If no other event happens at this ns, the
+// port's decision would be the next: it needs no event. Parts do not know of all others.
+func (w *world) decideLast(id int32, p *port) {
+	if p.freeAt <= w.now && w.part == nil && w.events.alone(w.now) {
+		w.decide(id)
+		return
+	}
+	w.decideAt(id, p)
 }
 
 // decide starts the first packet of the highest class that may send. A lower class that lacks
@@ -344,7 +361,8 @@ func (w *world) transmit(id int32, p *port, q *queue, class uint8) {
 		p.deciding = true
 		w.events.push(p.freeAt, evDecide, uint32(id))
 	}
-	if n := &w.nodes[p.node]; !n.isHost {
+	if !p.fromHost {
+		n := &w.nodes[p.node]
 		n.used -= size
 		if k.ingress != none {
 			w.account(k.ingress, class, k.size, false, n)
@@ -382,6 +400,12 @@ func (p *port) occupy(now int64, size uint64) {
 
 // mark asks the core what becomes of a packet that starts.
 func (w *world) mark(p *port, q *queue, k *packet, waited bool) {
+	if q.bytes < uint64(q.calmBytes) && p.calm < mostCalm {
+		if w.wredBytes == 0 || k.ecn != ecnNone { // the core draws no number for others
+			p.calm++
+		}
+		return
+	}
 	verdict := w.core.judge(w.now, p, q, k, waited, w.wredBytes != 0)
 	if verdict == 0 {
 		return
@@ -438,7 +462,9 @@ func (w *world) arrive(id int32) {
 		w.loseOnLink(id, i)
 		return
 	}
-	w.enqueue(out, i, p.back)
+	if w.waits(out, i, p.back) {
+		w.decideLast(out, &w.ports[out])
+	}
 }
 
 // sendCNM has a switch tell the sender of a packet how long its queue is.

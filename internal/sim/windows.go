@@ -260,7 +260,7 @@ func (w *world) window(end int64) (err error) {
 	q, s := &w.events, w.part.sent()
 	q.until, q.next = end, provisional
 	for {
-		if q.done == w.ahead.until || q.empty() {
+		if w.ahead.due(q) {
 			if !q.ready(end) {
 				break
 			}

@@ -67,7 +67,8 @@ type world struct {
 	ranks                 ranks
 	limitBytes            uint64
 	wredBytes             uint64 // 0: none; see port.wredBytes
-	calmBytes             uint64 // an ingress port that holds no more is let alone
+	calmBytes             uint64 // an ingress port that holds no more is let alone,
+	calmUsed              uint64 // while its switch holds no more than this
 	lossless, cbfc, watch bool
 	noise                 *noise // nil if hosts see at once what arrives
 
@@ -110,6 +111,7 @@ func newWorlds(
 	if err := w.addPorts(); err != nil {
 		return nil, err
 	}
+	w.ahead.off = len(w.ports) < fewPorts || w.unfixed
 	w.setErrors()
 	w.setBuffers()
 	w.pfcDog = newPFCWatchdog(w)
@@ -250,10 +252,11 @@ func (w *world) addPorts() error {
 	w.nodes = make([]node, len(p.nodeNames))
 	for i := range w.nodes {
 		n := &w.nodes[i]
-		n.isHost, n.own = p.isHost(int32(i)), p.exp.Switch.OwnOf(p.nodeNames[i])
+		own := p.exp.Switch.OwnOf(p.nodeNames[i])
+		n.isHost, n.own = p.isHost(int32(i)), &own
 		n.bufferBytes = cmp.Or(uint64(n.own.Buffer), uint64(p.exp.Switch.Buffer))
 	}
-	w.calmBytes = math.MaxUint64
+	w.calmBytes, w.calmUsed = math.MaxUint64, math.MaxUint64
 	w.ports = make([]port, len(p.ends))
 	rests := make([]portRest, len(p.ends))
 	data := p.exp.DataClasses()
@@ -301,6 +304,9 @@ func (w *world) addClasses(id int32, p *port, data []uint8) error {
 		if q.core, q.ingress, err = core.newClass(); err != nil {
 			return err
 		}
+		if q.marked {
+			q.calmBytes = core.calmBytes(p.core)
+		}
 		w.setIngress(q, p)
 		if err := w.setPairs(q, id); err != nil {
 			return err
@@ -337,7 +343,7 @@ func (w *world) setMarking(p *port) {
 	if m, ok := e.MarkingAt(w.plan.scheme.Name, p.rate); ok && e.Switch.MarkingByRate {
 		core.setMarking(p.core, uint64(m.KMin), uint64(m.KMax))
 	}
-	if kmin, kmax, ok := e.OwnMarkingAt(w.nodes[p.node].own, p.rate); ok {
+	if kmin, kmax, ok := e.OwnMarkingAt(*w.nodes[p.node].own, p.rate); ok {
 		core.setMarking(p.core, uint64(kmin), uint64(kmax))
 	}
 }
@@ -345,15 +351,14 @@ func (w *world) setMarking(p *port) {
 // setIngress gives an ingress port and class the thresholds of its link's rate and of its node.
 func (w *world) setIngress(q *queue, p *port) {
 	e, n, core := w.plan.exp, &w.nodes[p.node], w.home(p.node).core
-	if d := e.Switch.DynamicOf(n.own); d != nil {
+	if d := e.Switch.DynamicOf(*n.own); d != nil {
 		core.setAlpha(q.ingress, float64(d.AlphaAt(p.rate, e.Topology.Rate)))
-		w.calmBytes = 0
-		return
-	}
-	if n.own.XOFF != 0 {
+		// the fuller the buffer, the lower the threshold
+		w.calmUsed = min(w.calmUsed, n.bufferBytes/2)
+	} else if n.own.XOFF != 0 {
 		core.setXOFF(q.ingress, uint64(n.own.XOFF))
 	}
-	w.calmBytes = min(w.calmBytes, core.xonBytes(q.ingress, n.bufferBytes))
+	w.calmBytes = min(w.calmBytes, core.xonBytes(q.ingress, n.bufferBytes-n.bufferBytes/2))
 }
 
 // schedule pushes what happens by itself.
@@ -413,7 +418,7 @@ func (w *world) run(ctx context.Context, progress func(done float64)) (err error
 	}
 	told := w.now
 	for {
-		if w.events.done == w.ahead.until || w.events.empty() {
+		if w.ahead.due(&w.events) {
 			w.readAhead()
 		}
 		e, ok := w.events.pop()

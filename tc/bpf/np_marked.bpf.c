@@ -22,6 +22,7 @@ const volatile struct dcqcn_np_params params = {.interval_ns = 50000};
 const volatile bool tcd = false;
 
 #define notify_state tcd_np
+#define NOTIFY_MARKED
 
 static __always_inline enum tcd_verdict mark_of(const struct notify_event *event)
 {

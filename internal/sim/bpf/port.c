@@ -110,6 +110,8 @@ enum port_verdict {
 enum port_flags {
 	PORT_WAITED = 1,  /* for a RESUME or for credits */
 	PORT_NOT_ECT = 2, /* not ECN-capable, and WRED let it pass: it is never marked */
+	/* << this: packets before that it did not ask about, see port_calm_bytes */
+	PORT_CALM_SHIFT = 8,
 };
 
 /* BTF has the types of variables. */
@@ -214,6 +216,17 @@ static __always_inline u32 ternary(struct port_state *p, struct port_class *c,
 	return says == TCD_MARK_CE ? PORT_CE : says == TCD_MARK_UE ? PORT_UE : 0;
 }
 
+/*
+ * The simulator need not ask about a packet that leaves a queue shorter than this: nothing happens
+ * to it, and nothing changes but the port's random number, once a packet.
+ */
+SIMULATED("port_calm_bytes") u64 port_calm_bytes(const struct port_state *p)
+{
+	if (port_params.marker != PORT_MARKER_RED || port_params.watch || port_params.max_ton_ns)
+		return 0;
+	return p->red.kmin_bytes;
+}
+
 /* A packet starts. */
 SIMULATED("port_depart")
 u32 port_depart(struct port_state *p, struct port_class *c, u64 t_ns, u64 sojourn_ns,
@@ -231,6 +244,8 @@ u32 port_depart(struct port_state *p, struct port_class *c, u64 t_ns, u64 sojour
 	bool npecn = false, fecn = false;
 	u32 verdict;
 
+	for (u32 calm = flags >> PORT_CALM_SHIFT; calm; calm--)
+		random_next(&p->random);
 	if (port_params.watch || port_params.marker == PORT_MARKER_NPECN)
 		npecn = npecn_transmit(&c->npecn, queue_packets);
 	if (port_params.watch || port_params.marker == PORT_MARKER_FECN)
