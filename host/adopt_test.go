@@ -13,11 +13,13 @@ import (
 
 	"github.com/pcn-linux/pcn/host"
 	"github.com/pcn-linux/pcn/internal/nstest"
+	"github.com/pcn-linux/pcn/internal/vm/vmtest"
 )
 
 // Connections that fit all conditions get the control, in this namespace only, and have their own
 // back afterwards: each the one that it had.
 func TestAdopt(t *testing.T) {
+	vmtest.NeedsDebian(t) // its iterators over sockets
 	_, peer := wire(t)
 	up(t, "line_rate: 1Gbps\ncontrols: {pcn: {}}\n")
 	h := host.New()
@@ -73,6 +75,7 @@ func TestAdopt(t *testing.T) {
 
 // Connections of a cgroup are those whose sockets its processes made.
 func TestAdoptCgroup(t *testing.T) {
+	vmtest.NeedsDebian(t)
 	_, peer := wire(t)
 	up(t, "line_rate: 1Gbps\ncontrols: {pcn: {}}\n")
 	group, inner := cgroups(t)

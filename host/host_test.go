@@ -30,6 +30,7 @@ import (
 	"github.com/pcn-linux/pcn/host"
 	"github.com/pcn-linux/pcn/internal/nstest"
 	"github.com/pcn-linux/pcn/internal/socket"
+	"github.com/pcn-linux/pcn/internal/vm/vmtest"
 	"github.com/pcn-linux/pcn/loader"
 )
 
@@ -499,6 +500,7 @@ var kills = flag.Int("kills", 20, "how often TestKill kills")
 
 // Whenever a process of ours is killed, traffic flows, the next start is clean, and down leaves nothing.
 func TestKill(t *testing.T) {
+	vmtest.NeedsDebian(t) // changes take no time on our kernel
 	_, peer := wire(t)
 	other := strings.NewReplacer("pcn: {}", "pcn: {w_min: 1/64}", "stamp: {interfaces: [veth0]}", "").Replace(light)
 	began := time.Now()
@@ -686,6 +688,7 @@ func TestSeeingDoubt(t *testing.T) {
 
 // What Prometheus gets, and the health; a trace of a flow.
 func TestSeeing(t *testing.T) {
+	vmtest.NeedsDebian(t) // a tracepoint
 	_, peer := wire(t)
 	h := host.New()
 	s := httptest.NewServer(h.Handler(1))

@@ -56,8 +56,12 @@ const (
 
 // extraFiles are what the tests need in the microVM; in it they are there.
 func extraFiles() (vmtest.Extra, error) {
-	// hosts run the kernels of distributions
-	extra := vmtest.Extra{Modules: []string{"sch_htb"}, QEMU: true}
+	extra := vmtest.Extra{
+		Modules: []string{"sch_htb"},
+		OnDebian: []string{
+			"TestAdopt", "TestAdoptCgroup", "TestKill", "TestSeeing", "TestSwitchNPECN",
+		},
+	}
 	if guest.Inside() {
 		return extra, nil
 	}

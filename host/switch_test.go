@@ -25,6 +25,7 @@ import (
 	"github.com/pcn-linux/pcn/config"
 	"github.com/pcn-linux/pcn/host"
 	"github.com/pcn-linux/pcn/internal/nstest"
+	"github.com/pcn-linux/pcn/internal/vm/vmtest"
 )
 
 func wredAt(name string, w host.WRED) host.SwitchPort {
@@ -282,6 +283,7 @@ func pairs(t *testing.T, e nstest.End) []string {
 // A packet is marked if others wait behind it when it starts: of a burst, all but the first, which
 // starts when it comes, and the last.
 func TestSwitchNPECN(t *testing.T) {
+	vmtest.NeedsDebian(t) // no other packet comes at that moment
 	here, peer := wire(t)
 	quiet(t, here, peer)
 	s := newSink(t, peer)

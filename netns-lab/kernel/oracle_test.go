@@ -12,6 +12,7 @@ import (
 
 	"github.com/pcn-linux/pcn/internal/experiment"
 	"github.com/pcn-linux/pcn/internal/result"
+	"github.com/pcn-linux/pcn/internal/vm/vmtest"
 )
 
 // uncontended is an experiment whose flows never meet, so that arithmetic says how long each takes.
@@ -196,7 +197,7 @@ flows:
 // TestSlowHostsAreInvalid: with too little time for the hosts' work, completion times are wrong.
 // The ports are on time, so nobody but the hosts can tell.
 func TestSlowHostsAreInvalid(t *testing.T) {
-	needsSlowCPUs(t)
+	vmtest.NeedsDebian(t)
 	u := uncontended{topology: "{kind: star, hosts: 38, rate: 40Gbps, delay: 6us}",
 		flows: disjoint(19, "64KB"), dilation: 10}
 	p, run := u.run(t)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/pcn-linux/pcn/internal/experiment"
 	"github.com/pcn-linux/pcn/internal/result"
+	"github.com/pcn-linux/pcn/internal/vm/vmtest"
 )
 
 // shortYAML has all kinds of traffic, and takes a link as much as it can.
@@ -242,7 +243,7 @@ func TestInvalidRuns(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if test.inQEMU {
-				needsSlowCPUs(t)
+				vmtest.NeedsDebian(t)
 			}
 			p := planOf(t, shortYAML+test.yaml)
 			f := describeFabric(p, algorithmIn(t, p, "pfc"))

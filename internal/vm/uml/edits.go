@@ -102,6 +102,20 @@ void pcn_call_failed(void)
 	// Only these drivers have anything to build: to look into each of the others takes a make
 	{"drivers/Makefile", `(?s)^.+$`, "obj-y := base/ char/ net/ tty/\n"},
 
+	// What most files include is compiled once, where PCN_HEADERS is set: see common.h. These files
+	// define a macro before they include what asks for it, or give something a header's name.
+	{"scripts/Makefile.lib", `(?m)^(c_flags +=.*\$\(NOSTDINC_FLAGS\)) (\$\(LINUXINCLUDE\)[^$]*` +
+		`\$\(srctree\).*\n.*\$\(_c_flags\)) (\$\(modkern_cflags\)[ \t]*\\\n` +
+		`[ \t]*\$\(basename_flags\) \$\(modname_flags\))$`,
+		"pcn-apart = init/main kernel/sched/core kernel/softirq lib/sort " + addedDir + "/jit\n" +
+			"pcn-first = $$(if $$(filter $$(pcn-apart),$$(obj)/$$(basetarget)),," +
+			"-include $$(srctree)/" + addedDir + "/first.h)" +
+			" -include $$(srctree)/" + addedDir + "/names.h\n" +
+			"pcn-names = $$(subst -DKBUILD_,-DPCN_,$$(subst -D__KBUILD_,-DPCN__,$$(1)))\n" +
+			"$1 $$(pcn-first) $2 $$(call pcn-names,$3)"},
+	{"Makefile", `(?m)^prepare: prepare0$`, "$0\nifdef PCN_HEADERS\n" +
+		"\t$$(Q)$$(MAKE) $$(build)=" + addedDir + " " + addedDir + "/first.h.gch\nendif"},
+
 	// TCP's timers count ticks: of 1 ms, not 10
 	{"arch/um/Kconfig", `(?m)^(config HZ\n\tint\n\tdefault) 100$`, "$1 1000"},
 
@@ -139,6 +153,22 @@ void pcn_call_failed(void)
 	{"kernel/bpf/sysfs_btf.c", `(?m)^\t\.mmap = btf_sysfs_vmlinux_mmap,$`, ""},
 	{"kernel/bpf/sysfs_btf.c", `static int btf_sysfs_vmlinux_mmap`,
 		"static int __maybe_unused btf_sysfs_vmlinux_mmap"},
+	// and not a page a call, of which it has 446
+	{"fs/kernfs/file.c", `min_t\(size_t, iov_iter_count\(iter\), PAGE_SIZE\);`,
+		"min_t(size_t, iov_iter_count(iter),\n" +
+			"\t\t\t    of->prealloc_buf ? PAGE_SIZE : SZ_2M);"},
+	{"fs/kernfs/file.c", `buf = kmalloc\(len, GFP_KERNEL\);\n\tif \(!buf\)\n\t\treturn`,
+		"buf = kvmalloc(len, GFP_KERNEL);\n\tif (!buf)\n\t\treturn"},
+	{"fs/kernfs/file.c", `kfree\(buf\);\n\treturn len;\n\}\n\nstatic ssize_t kernfs_fop_read_iter`,
+		"kvfree(buf);\n\treturn len;\n}\n\nstatic ssize_t kernfs_fop_read_iter"},
+
+	// The archive is read into memory that the host gives at once, and that nothing cleared before
+	{"arch/um/kernel/load_file.c", `area = memblock_alloc_or_panic\(\*size, SMP_CACHE_BYTES\);`,
+		"area = memblock_alloc_raw(*size, SMP_CACHE_BYTES);\n" +
+			"\tif (!area)\n\t\tpanic(\"no memory for %s\", filename);\n" +
+			"\tpcn_populate(area, *size);"},
+	{"arch/um/kernel/load_file.c", `(?m)^#include <os\.h>$`,
+		"$0\n#include \"../../x86/um/pcn/pcn.h\""},
 
 	// The kernel ends below 2 GiB, so addresses of 32 bits do: calls are direct
 	{"arch/um/Makefile", `-mcmodel=large`, "-mcmodel=small"},

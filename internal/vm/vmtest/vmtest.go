@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -27,14 +28,22 @@ type Extra struct {
 	Modules []string // of the kernel
 	Flags   []string // of go test, behind the given ones
 	CPUs    int      // 0: 1, which is reproducible. Several run by the clock, all at once
-	// QEMU runs the tests with a kernel of Debian, also where there is another machine, unless the
-	// variable umlEnv is set.
-	QEMU bool
+	// OnDebian are the tests that call [NeedsDebian] somewhere. They run once more, on a kernel of
+	// Debian in QEMU. With PCN_TEST_QEMU in the environment all tests run there.
+	OnDebian []string
 }
 
-// umlEnv lets User Mode Linux run tests for which a package wants QEMU: many times faster, but not
-// all of them pass there.
-const umlEnv = "PCN_TEST_UML"
+// qemuEnv has all tests run on Debian's kernel in QEMU, and says in the guest that they do.
+const qemuEnv = "PCN_TEST_QEMU"
+
+// NeedsDebian skips a test that needs a kernel of Debian, or CPUs that take time, where there is
+// neither. The package names it in [Extra.OnDebian].
+func NeedsDebian(t *testing.T) {
+	t.Helper()
+	if os.Getenv(qemuEnv) == "" {
+		t.Skip("needs Debian's kernel in QEMU, where RunTests runs it, too")
+	}
+}
 
 // RunTests runs the tests as root in a microVM, with the flags of go test; call it from TestMain.
 // The test binary is its own guest and has the package's testdata folder. Without QEMU or a kernel
@@ -45,7 +54,7 @@ func RunTests(m *testing.M, extra Extra) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	code, err := runTests(ctx, extra)
+	code, err := runParts(ctx, extra)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "tests in the microVM: %v\n", err)
 		return 1
@@ -53,10 +62,39 @@ func RunTests(m *testing.M, extra Extra) int {
 	return code
 }
 
-func runTests(ctx context.Context, extra Extra) (int, error) {
-	find := vm.Default
-	if extra.QEMU && os.Getenv(umlEnv) == "" || extra.CPUs > 1 {
+// runParts runs the tests, and those of extra.OnDebian in a second microVM.
+func runParts(ctx context.Context, extra Extra) (int, error) {
+	flags := guestFlags(os.Args[1:])
+	if extra.CPUs > 1 || os.Getenv(qemuEnv) != "" {
+		return runTests(ctx, extra, flags, true)
+	}
+	code, err := runTests(ctx, extra, flags, false)
+	flags, wanted := wantedOf(flags, extra.OnDebian)
+	if code != 0 || err != nil || !wanted {
+		return code, err
+	}
+	return runTests(ctx, extra, flags, true)
+}
+
+// wantedOf returns the flags that run, of some tests, those that the given flags choose by -run,
+// and whether there are any.
+func wantedOf(flags, tests []string) ([]string, bool) {
+	const run = "-test.run="
+	i := slices.IndexFunc(flags, func(f string) bool { return strings.HasPrefix(f, run) })
+	if i < 0 {
+		return append(slices.Clone(flags), run+"^("+strings.Join(tests, "|")+")$"), len(tests) > 0
+	}
+	name, _, _ := strings.Cut(strings.TrimPrefix(flags[i], run), "/")
+	chosen, err := regexp.Compile(name)
+	return flags, err == nil && slices.ContainsFunc(tests, chosen.MatchString)
+}
+
+// runTests runs the tests in one microVM, onDebian or on our kernel.
+func runTests(ctx context.Context, extra Extra, flags []string, onDebian bool) (int, error) {
+	find, env := vm.Default, []string(nil)
+	if onDebian {
 		find = func() (vm.Kernel, error) { return vm.FindKernel("") }
+		env = []string{qemuEnv + "=1"}
 	}
 	kernel, err := find()
 	if err != nil {
@@ -70,7 +108,6 @@ func runTests(ctx context.Context, extra Extra) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	flags := guestFlags(os.Args[1:])
 	if extra.CPUs <= 1 { // ten minutes of the microVM's time, which no other counts, are soon over
 		flags = append(flags, "-test.timeout=2h")
 	}
@@ -80,7 +117,7 @@ func runTests(ctx context.Context, extra Extra) (int, error) {
 	for boot := 1; ; boot++ {
 		console := &noticing{w: os.Stdout}
 		res, err := vm.Run(ctx, vm.Config{
-			Kernel: kernel, Args: slices.Concat(flags, extra.Flags), Dir: dir,
+			Kernel: kernel, Args: slices.Concat(flags, extra.Flags), Env: env, Dir: dir,
 			Files: append(files, extra.Files...), Modules: extra.Modules,
 			CPUs: extra.CPUs, RealTime: extra.CPUs > 1, Emulated: extra.CPUs > 1,
 			HostCPU: -1, Seed: 1, Console: console,

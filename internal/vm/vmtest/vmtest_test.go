@@ -32,6 +32,25 @@ func TestGuestFlags(t *testing.T) {
 		[]string{"-test.v=test2json", "-test.run=^A$/b=c", "arg"}))
 }
 
+// The second microVM runs what needs it, of what was chosen.
+func TestWantedOf(t *testing.T) {
+	for _, test := range []struct {
+		flags, tests, want []string // want is nil: there is nothing to run
+	}{
+		{nil, []string{"TestA", "TestB"}, []string{"-test.run=^(TestA|TestB)$"}},
+		{nil, nil, nil},
+		{[]string{"-test.run=A/b"}, []string{"TestA"}, []string{"-test.run=A/b"}},
+		{[]string{"-test.v", "-test.run=^TestC$"}, []string{"TestA", "TestB"}, nil},
+		{[]string{"-test.run="}, []string{"TestA"}, []string{"-test.run="}},
+	} {
+		flags, wanted := wantedOf(test.flags, test.tests)
+		qt.Check(t, qt.Equals(wanted, test.want != nil), qt.Commentf("%q", test.flags))
+		if wanted {
+			qt.Check(t, qt.DeepEquals(flags, test.want))
+		}
+	}
+}
+
 func TestTestdata(t *testing.T) {
 	dir := t.TempDir()
 	qt.Assert(t, qt.IsNil(os.MkdirAll(filepath.Join(dir, "testdata/deep"), 0o755)))
