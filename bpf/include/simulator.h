@@ -17,9 +17,14 @@
 #include <bpf/bpf_tracing.h>
 #include <bpf/bpf_core_read.h>
 
-/* The verifier wants some functions within others; here that is only more code to compile. */
+/*
+ * The verifier wants some functions within others; here that is only more code to compile. Not so
+ * around a marking rule of a user: what is wrong there would have no line.
+ */
+#ifndef OWN_MARKER
 #undef __always_inline
 #define __always_inline inline
+#endif
 
 #define SIMULATED(name_) __attribute__((export_name(name_)))
 #define IMPORTED(name_)	 __attribute__((import_module("simulator"), import_name(name_)))

@@ -115,7 +115,8 @@ func mostOf(runs []runView, count func(r runView, add func(name string, amount f
 		names = append(names, name)
 	}
 	slices.SortFunc(names, func(a, b string) int {
-		return cmp.Or(-cmp.Compare(totals[a], totals[b]), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(totals[b], totals[a]),
+			cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) // 9 before 10
 	})
 	return names[:min(len(names), maxDrawn)]
 }

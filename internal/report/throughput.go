@@ -51,9 +51,13 @@ func throughputFigure(e *experiment.Experiment, runs []runView) (*figure, error)
 		}
 	}
 	f.caption = strings.Join(flows, " over ") + ", stacked."
+	together, whole := "the flows together receive", "their sum"
+	if len(flows) == 1 {
+		f.caption, together, whole = flows[0]+".", flows[0]+" receives", "it"
+	}
 	if len(losses) > 0 {
-		f.caption += " Throughput is lost until their sum is back at 95% of what it was before " +
-			"t = 0."
+		f.caption += " Throughput is lost until " + whole + " is back at 95% of what it was " +
+			"before t = 0."
 	}
 	shared, err := sharedRate(e, flows)
 	if err != nil {
@@ -64,7 +68,7 @@ func throughputFigure(e *experiment.Experiment, runs []runView) (*figure, error)
 			"what they had stored."
 	}
 	f.sentence = cmp.Or(sentenceOf("Throughput is lost for", losses),
-		sentenceOf("On average the flows together receive", means))
+		sentenceOf("On average "+together, means))
 	top = max(top, topOf(e.Figures.Reference, experiment.FigureThroughput))
 	f.xMin, f.xMax = wholeRange(runs)
 	for _, r := range runs {
