@@ -246,6 +246,9 @@ func (c *Control) FlowTable() *ebpf.Map { return c.flows }
 // HasRate reports whether the control is rate-based, not window-based.
 func (c *Control) HasRate() bool { return c.limits.lineBps != 0 }
 
+// MinRateBps returns the floor of the control's rates, in bit/s: 0 if it is not rate-based.
+func (c *Control) MinRateBps() uint64 { return c.limits.minBps }
+
 // Flow reads one live flow. The error wraps [ErrNoFlow] if there is none.
 func (c *Control) Flow(k FlowKey) (Flow, error) {
 	if c.layout == nil {

@@ -432,15 +432,15 @@
 			};
 			list.append(" ", a);
 		}
+		if (figure && !figure.names) /* the page has the others' values as they are */
+			link("csv", "text/csv", () => csv(figure), figure.thinned
+				? "The lowest and highest values of each column. For all values: pcn report --figures" : "");
 		link("svg", "image/svg+xml", () => {
 			const svg = holder.querySelector(".still svg").cloneNode(true);
 			svg.style.fontSize = "8.5px";
 			svg.style.fontFamily = "Liberation Sans, Arimo, Arial, Helvetica, sans-serif";
 			return new XMLSerializer().serializeToString(svg);
 		});
-		if (figure && !figure.names) /* the page has the others' values as they are */
-			link("csv", "text/csv", () => csv(figure), figure.thinned
-				? "The lowest and highest values of each column. For all values: pcn report --figures" : "");
 	}
 
 	/* csv writes the values of a figure as `pcn report --figures` does. */

@@ -61,10 +61,10 @@ func (p *pacing) prime(ctx context.Context, streams []*stream) error {
 	return nil
 }
 
-// begin sets a flow's initial state. A rate-based flow starts at its initial rate, and keeps it if
-// it has no control. A window-based flow starts as its control does. A flow that was primed gets its
-// control now, when it starts: a control's timers run from its first moment, and it makes up at the
-// first ACK for all that have ended.
+// begin sets a flow's initial state. A rate-based flow starts at its initial rate, or at its control's
+// floor if that is higher, and keeps it if it has no control. A window-based flow starts as its
+// control does. A flow that was primed gets its control now, when it starts: a control's timers run
+// from its first moment, and it makes up at the first ACK for all that have ended.
 func (p *pacing) begin(s *stream) error {
 	if s.primed > 0 {
 		if err := socket.SetControl(s.raw, p.control.Name()); err != nil {
@@ -77,7 +77,8 @@ func (p *pacing) begin(s *stream) error {
 	case !p.hasRate(s):
 		return p.limitWindow(s)
 	}
-	if err := p.control.SetSendRate(s.key, uint64(s.InitialRate)); err != nil {
+	rateBps := max(uint64(s.InitialRate), p.control.MinRateBps())
+	if err := p.control.SetSendRate(s.key, rateBps); err != nil {
 		return err
 	}
 	return p.limit(s, uint64(s.InitialRate))

@@ -213,6 +213,17 @@ func TestCancel(t *testing.T) {
 	})
 }
 
+// TestStartBelowTheFloor: a flow may be given an initial rate below its control's floor, as in the
+// simulator.
+func TestStartBelowTheFloor(t *testing.T) {
+	yaml := strings.ReplaceAll(shortYAML, "[pfc, pcn]", "[dcqcn]")
+	yaml = strings.ReplaceAll(yaml, "pcn: {w_min: 1/64}", "dcqcn: {min_rate: 5Gbps}")
+	yaml = strings.ReplaceAll(yaml, "initial_rate: 10Gbps", "initial_rate: 1Gbps")
+	run := runShort(t, yaml, "dcqcn")
+	i := slices.IndexFunc(run.Flows, func(f result.Flow) bool { return f.Name == "long" })
+	qt.Check(t, qt.IsTrue(run.Flows[i].SendRateBps >= 5e9), qt.Commentf("%+v", run.Flows[i]))
+}
+
 // TestInvalidRuns: what goes wrong in a run makes it INVALID.
 func TestInvalidRuns(t *testing.T) {
 	for _, test := range []struct {
