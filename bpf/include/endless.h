@@ -34,7 +34,7 @@ __attribute__((noinline)) void control_allows_nothing(void)
 
 #define CONTROL_ALLOWS(rate_or_window_)                                                            \
 	do {                                                                                       \
-		if (!(rate_or_window_))                                                            \
+		if ((s64)(rate_or_window_) <= 0)                                                   \
 			control_allows_nothing();                                                  \
 	} while (0)
 

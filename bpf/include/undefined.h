@@ -57,7 +57,7 @@ __ubsan_handle_shift_out_of_bounds(const struct undefined_place *place, unsigned
 /* A control said what a flow may send. With nothing, TCP sends a packet now and then. */
 #define CONTROL_ALLOWS(rate_or_window_)                                                            \
 	do {                                                                                       \
-		if (!(rate_or_window_))                                                            \
+		if ((s64)(rate_or_window_) <= 0)                                                   \
 			__sync_fetch_and_add(&undefined.standstills.times, 1);                     \
 	} while (0)
 
