@@ -14,7 +14,7 @@ const CountedVariable = "undefined"
 
 // Standstill is what a control does that allows a flow nothing, and StandstillHint what to do.
 const (
-	Standstill     = "control_rate or control_window returned 0, or went below 0, so that a flow " +
+	Standstill = "control_rate or control_window returned 0, or went below 0, so that a flow " +
 		"stands still"
 	StandstillHint = "a rate is in bit/s and a window in packets: set it in control_start, and " +
 		"keep it above 0 where you change it"
