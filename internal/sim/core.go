@@ -21,9 +21,9 @@ type core struct {
 	*module
 	layout layout
 
-	initPort, initClass, depart, on, ingress, xon, calm   *function
+	initPort, initClass, depart, on, ingress, xon         *function
 	maySend, sendCredits, receive, release, tick, refresh *function
-	look, hear                                            *function
+	look, hear, calm                                      *function
 
 	portBytes, classBytes, ingressBytes uint32
 	rate, kmin, kmax                    uint32 // offsets in struct port_state
@@ -90,18 +90,17 @@ func newCore(ctx context.Context, r runtime, p *coreParams) (*core, error) {
 
 func (c *core) findFunctions() error {
 	f, err := c.need("port_init", "port_class_init", "port_depart", "port_on", "port_ingress",
-		"port_xon", "port_calm_bytes", "credits_may_send", "credits_send", "credits_receive",
-		"credits_release", "credits_tick", "credits_update", "port_class_size", "watchdog_poll",
-		"watchdog_hears")
+		"port_xon", "credits_may_send", "credits_send", "credits_receive", "credits_release",
+		"credits_tick", "credits_update", "port_class_size", "watchdog_poll", "watchdog_hears",
+		"port_calm_bytes")
 	if err != nil {
 		return err
 	}
 	c.initPort, c.initClass, c.depart, c.on, c.ingress, c.xon = f[0], f[1], f[2], f[3], f[4], f[5]
-	c.calm, f = f[6], f[7:]
 	c.maySend, c.sendCredits, c.receive, c.release, c.tick, c.refresh =
-		f[0], f[1], f[2], f[3], f[4], f[5]
-	c.classBytes = uint32(f[6].call())
-	c.look, c.hear = f[7], f[8]
+		f[6], f[7], f[8], f[9], f[10], f[11]
+	c.classBytes = uint32(f[12].call())
+	c.look, c.hear, c.calm = f[13], f[14], f[15]
 	return nil
 }
 
@@ -243,7 +242,7 @@ func (c *core) newClass() (class, ingress uint32, err error) {
 // mostCalm is how many packets a port lets go, at most, until it asks about one again.
 const mostCalm = 1 << 16
 
-// calmBytes returns how long a port's queues must be at least to be asked about.
+// calmBytes returns how long a port's queue must be, or the core need not hear of its packets.
 func (c *core) calmBytes(port uint32) uint32 {
 	c.calm.stack[0] = uint64(port)
 	return uint32(min(c.calm.call(), math.MaxUint32))

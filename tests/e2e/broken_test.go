@@ -262,7 +262,7 @@ var sharedVariables = []struct{ name, file, old, new, want string }{
 		`point\.c:43: all flows of all hosts share the variable seen\n\(hint: keep it in the st`},
 }
 
-// marker separates what stands for old from a line to put behind onACK.
+// marker separates what stands for old from a line to put elsewhere in the file.
 func marker(line string) string { return "\x00" + line }
 
 // Each mistake has one message, with its line and what to do about it.
@@ -279,7 +279,7 @@ func TestBrokenControls(t *testing.T) {
 	for _, m := range brokenControls {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
-			replaced, behind, _ := strings.Cut(m.new, "\x00")
+			replaced, behind, _ := strings.Cut(m.new, marker(""))
 			bad := strings.Replace(string(good), m.old, replaced, 1)
 			bad = strings.Replace(bad, onACK, onACK+behind, 1)
 			qt.Assert(t, qt.Not(qt.Equals(bad, string(good))))
@@ -378,10 +378,7 @@ func TestBrokenRules(t *testing.T) {
 	for _, m := range brokenRules {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
-			here := t.TempDir()
-			qt.Assert(t, qt.IsNil(os.CopyFS(here, os.DirFS(good))))
-			replaced, behind, _ := strings.Cut(m.new, "\x00")
-			edit(t, here, m.file, m.old, replaced)
+			here, behind := spoiled(t, good, m.file, m.old, m.new)
 			if behind != "" {
 				edit(t, here, m.file, before, behind+before)
 			}
@@ -428,10 +425,7 @@ func TestSharedVariables(t *testing.T) {
 	for _, m := range sharedVariables {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
-			here := t.TempDir()
-			qt.Assert(t, qt.IsNil(os.CopyFS(here, os.DirFS(good))))
-			replaced, behind, _ := strings.Cut(m.new, "\x00")
-			edit(t, here, m.file, m.old, replaced)
+			here, behind := spoiled(t, good, m.file, m.old, m.new)
 			if behind != "" {
 				edit(t, here, m.file, onACK, onACK+behind)
 			}
@@ -446,6 +440,17 @@ func TestSharedVariables(t *testing.T) {
 			}
 		})
 	}
+}
+
+// spoiled returns a copy of a folder in which one file has new in place of old, and what a marker
+// separates from new: it belongs elsewhere in the file.
+func spoiled(t *testing.T, good, file, old, new string) (here, behind string) {
+	t.Helper()
+	here = t.TempDir()
+	qt.Assert(t, qt.IsNil(os.CopyFS(here, os.DirFS(good))))
+	replaced, behind, _ := strings.Cut(new, marker(""))
+	edit(t, here, file, old, replaced)
+	return here, behind
 }
 
 // edit replaces a text in a file, which has it.

@@ -102,8 +102,9 @@ void pcn_call_failed(void)
 	// Only these drivers have anything to build: to look into each of the others takes a make
 	{"drivers/Makefile", `(?s)^.+$`, "obj-y := base/ char/ net/ tty/\n"},
 
-	// What most files include is compiled once, where PCN_HEADERS is set: see common.h. These files
-	// define a macro before they include what asks for it, or give something a header's name.
+	// What most files include is compiled once, where PCN_HEADERS is set: see common.h. Not so for
+	// the files of pcn-apart: each defines a macro that its headers ask for, or names something as
+	// another header names a macro.
 	{"scripts/Makefile.lib", `(?m)^(c_flags +=.*\$\(NOSTDINC_FLAGS\)) (\$\(LINUXINCLUDE\)[^$]*` +
 		`\$\(srctree\).*\n.*\$\(_c_flags\)) (\$\(modkern_cflags\)[ \t]*\\\n` +
 		`[ \t]*\$\(basename_flags\) \$\(modname_flags\))$`,
