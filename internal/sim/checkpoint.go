@@ -51,7 +51,7 @@ type Checkpoints struct {
 func (c *Checkpoints) due() bool { return c != nil && time.Since(c.last) >= c.Every }
 
 // checkpointMagic begins each file: the number is that of the format.
-const checkpointMagic = "pcn checkpoint 1\n"
+const checkpointMagic = "pcn checkpoint 2\n"
 
 // checkpointHead is the second line of a file, in JSON.
 type checkpointHead struct {
@@ -85,7 +85,7 @@ func (w *world) rules() snapshot.Rules {
 			// These lead to what is saved elsewhere.
 			new(*clock), new(*slab), new(*queueRest),
 			// These mean something within a call, or a window.
-			new(*flow), new([2]sending), new([]pushedLog), new(ahead),
+			new(*flow), new([2]sending), new(ahead),
 		),
 		Own: map[reflect.Type]func(*snapshot.Codec, any) error{
 			reflect.TypeFor[module](): func(c *snapshot.Codec, at any) error {

@@ -21,8 +21,8 @@ type cost struct {
 	lastNs    []int64 // by part: when the last step ended
 	windows   uint64
 	crossings uint64
-	pushes    uint64
-	busiest   uint64    // pushes of the part that has most in each window
+	events    uint64
+	busiest   uint64    // events of the part that has most in each window
 	workNs    [][]int64 // by part and window
 }
 
@@ -55,16 +55,16 @@ func (c *cost) at(w *world, s step) {
 		p.exchangeNs += took
 		if i == 0 {
 			c.windows++
-			most := 0
+			most := uint64(0)
 			for _, x := range w.part.team.worlds {
 				s := &x.part.both[w.part.window&1]
-				c.pushes += uint64(len(s.pushed))
-				most = max(most, len(s.pushed))
+				c.events += s.events
+				most = max(most, s.events)
 				for k := range s.to {
 					c.crossings += uint64(len(s.to[k].packets))
 				}
 			}
-			c.busiest += uint64(most)
+			c.busiest += most
 		}
 	}
 }
@@ -120,10 +120,10 @@ func TestCostOfParts(t *testing.T) {
 		}
 		critical += longest
 	}
-	t.Logf("%d parts: %v; %d windows, %d events that pushed, %d packets from part to part",
-		len(w.worlds()), time.Since(began), c.windows, c.pushes, c.crossings)
+	t.Logf("%d parts: %v; %d windows, %d events, %d packets from part to part",
+		len(w.worlds()), time.Since(began), c.windows, c.events, c.crossings)
 	t.Logf("the busiest part of each window has %d of these: %.2f times as fast at best",
-		c.busiest, float64(c.pushes)/float64(c.busiest))
+		c.busiest, float64(c.events)/float64(c.busiest))
 	t.Logf("work %v, of which the longest of each window %v", time.Duration(all),
 		time.Duration(critical))
 	for i, p := range c.parts {

@@ -3,6 +3,7 @@
 package sim
 
 import (
+	"cmp"
 	"math"
 	"math/bits"
 	"slices"
@@ -31,30 +32,39 @@ const (
 	evEnd                 // the measured time ends
 )
 
-// event is a value in the queue: its time, its order among others at the same ns, and what it is
-// about.
+// event is a value in the queue: its time, and what it is about.
 type event struct {
 	at    int64
-	order uint64 // kind, then sequence number
-	arg   uint32
+	order uint64 // kind, then arg
 }
 
-const kindShift = 56
+const kindShift = 32
+
+func newEvent(at int64, k kind, arg uint32) event {
+	return event{at, uint64(k)<<kindShift | uint64(arg)}
+}
 
 func (e *event) kind() kind { return kind(e.order >> kindShift) }
 
+func (e *event) arg() uint32 { return uint32(e.order) }
+
+// before is the order of events: of several at the same ns that of their kinds, and of several of a
+// kind that of their ports, flows or nodes. So it depends on nothing but what happens: parts of a
+// run have it without asking each other. Events that are equal are the same.
 func (e *event) before(other *event) bool {
 	return e.at < other.at || e.at == other.at && e.order < other.order
 }
 
 // eventQueue has the events to come, and hands them out in their order. It is a calendar: events of
 // the near future are in buckets of equal width, those of the far future in a heap. All events of a
-// bucket are sorted when its turn comes.
+// bucket are sorted when its turn comes. What is pushed into it then is in another heap, unless it
+// comes last.
 type eventQueue struct {
 	shift    uint                 // a bucket is 2^shift ns wide
 	now      int64                // number of the running bucket
 	running  []event              // its events in their order, of which done are over
 	done     int                  // index into running
+	soon     eventHeap            // more events of the running bucket
 	spare    []event              // as large as running was, for sorting
 	buckets  [buckets]int32       // by number, modulo buckets: its last chunk; 0: it is empty
 	occupied [buckets / 64]uint64 // bit for each bucket that has events
@@ -62,12 +72,6 @@ type eventQueue struct {
 	free     int32                // the first chunk that no bucket has; 0: there is none
 	near     int                  // events in buckets
 	far      eventHeap
-	next     uint64 // sequence number
-
-	// In a part of a run, see windows.go: what happens at until or later waits in later.
-	until int64
-	later []event
-	mixed bool // buckets may not have their events in the order of their sequence numbers
 }
 
 // buckets is how many buckets are ahead.
@@ -79,17 +83,17 @@ type chunk struct {
 	events [chunkEvents]event
 	next   int32 // the next of the bucket, or of those that are free; the first behind the last
 	count  int32
+	_      [8]byte
 }
 
 // chunkEvents makes a chunk two lines of the cache.
-const chunkEvents = 5
+const chunkEvents = 7
 
 // begin has the clock begin at start. Most events should be less than horizon ahead when they are
 // pushed.
 func (q *eventQueue) begin(start, horizon int64) {
 	q.shift = uint(bits.Len64(uint64(horizon / buckets)))
 	q.now = start >> q.shift
-	q.until = math.MaxInt64
 	q.chunks = make([]chunk, 1)
 }
 
@@ -148,20 +152,11 @@ func (q *eventQueue) take(slot int64, to []event) []event {
 }
 
 func (q *eventQueue) push(at int64, k kind, arg uint32) {
-	q.next++
-	q.add(event{at: at, order: uint64(k)<<kindShift | q.next, arg: arg})
-}
-
-// add puts an event with a sequence number into the queue.
-func (q *eventQueue) add(e event) {
-	if e.at >= q.until {
-		q.later = append(q.later, e)
-		return
-	}
-	number := e.at >> q.shift
+	e := newEvent(at, k, arg)
+	number := at >> q.shift
 	switch ahead := number - q.now; {
 	case ahead <= 0:
-		q.insert(e)
+		q.pushSoon(e)
 	case ahead < buckets:
 		q.file(number&(buckets-1), e)
 		q.near++
@@ -170,21 +165,34 @@ func (q *eventQueue) add(e event) {
 	}
 }
 
-// insert puts an event into the running bucket.
-func (q *eventQueue) insert(e event) {
-	q.running = append(q.running, e)
-	i := len(q.running) - 1
-	for ; i > q.done && e.before(&q.running[i-1]); i-- {
-		q.running[i] = q.running[i-1]
+// pushSoon puts an event into the running bucket.
+func (q *eventQueue) pushSoon(e event) {
+	if n := len(q.running); n == q.done || q.running[n-1].before(&e) {
+		q.running = append(q.running, e)
+		return
 	}
-	q.running[i] = e
+	q.soon.push(e)
+}
+
+// head returns the first event of the running bucket, which must have one.
+func (q *eventQueue) head() *event {
+	if q.isSoon() {
+		return &q.soon.events[0]
+	}
+	return &q.running[q.done]
+}
+
+// isSoon reports whether the first event of the running bucket was pushed into it while it ran.
+func (q *eventQueue) isSoon() bool {
+	soon := q.soon.events
+	return len(soon) > 0 && (q.done == len(q.running) || soon[0].before(&q.running[q.done]))
 }
 
 // alone reports whether no other event happens at a time, that of the event that happens now.
-func (q *eventQueue) alone(now int64) bool { return q.empty() || q.running[q.done].at > now }
+func (q *eventQueue) alone(now int64) bool { return q.empty() || q.head().at > now }
 
 // empty reports whether no event of the running bucket is left.
-func (q *eventQueue) empty() bool { return q.done == len(q.running) }
+func (q *eventQueue) empty() bool { return q.done == len(q.running) && len(q.soon.events) == 0 }
 
 // pop removes the first event; false if there is none.
 func (q *eventQueue) pop() (event, bool) {
@@ -192,6 +200,9 @@ func (q *eventQueue) pop() (event, bool) {
 		if !q.turn() {
 			return event{}, false
 		}
+	}
+	if q.isSoon() {
+		return q.soon.pop(), true
 	}
 	e := q.running[q.done]
 	q.done++
@@ -201,7 +212,7 @@ func (q *eventQueue) pop() (event, bool) {
 // first returns when the first event happens; math.MaxInt64 if there is none.
 func (q *eventQueue) first() int64 {
 	if !q.empty() {
-		return q.running[q.done].at
+		return q.head().at
 	}
 	at := int64(math.MaxInt64)
 	if q.near > 0 {
@@ -241,7 +252,7 @@ func (q *eventQueue) ready(end int64) bool {
 			return false
 		}
 	}
-	return q.running[q.done].at < end
+	return q.head().at < end
 }
 
 // turn runs the next bucket that has events. Returns false if there is none.
@@ -253,13 +264,11 @@ func (q *eventQueue) turn() bool {
 	q.running = q.take(number&(buckets-1), q.running[:0])
 	q.near -= len(q.running)
 	q.now, q.done = number, 0
-	inTurn := true // all of running was pushed in the order that it has
 	for len(q.far.events) > 0 && q.far.events[0].at>>q.shift == number {
 		q.running = append(q.running, q.far.pop())
-		inTurn = false
 	}
 	if len(q.running) > 1 {
-		q.sort(inTurn)
+		q.sort()
 	}
 	return true
 }
@@ -279,24 +288,23 @@ func (q *eventQueue) nextNear() int64 {
 	}
 }
 
-// sort sorts the running bucket, which is nearly in order if it is short. If its events are in the
-// order of their pushes, only their ns and their kinds decide, of which there are few.
-func (q *eventQueue) sort(inTurn bool) {
-	const short = 32
-	events := q.running
-	switch {
-	case len(events) > short && inTurn && q.shift <= mostShift:
+// few is how many events are sorted one by one.
+const few = 32
+
+// sort sorts the running bucket.
+func (q *eventQueue) sort() {
+	if len(q.running) > few && q.shift <= mostShift {
 		q.sortByKind()
-		if !q.mixed {
-			return
-		}
-		events = q.running
-	case len(events) > short:
+		return
+	}
+	sortEvents(q.running)
+}
+
+// sortEvents sorts events, of which few are nearly in order.
+func sortEvents(events []event) {
+	if len(events) > few {
 		slices.SortFunc(events, func(a, b event) int {
-			if a.before(&b) {
-				return -1
-			}
-			return 1
+			return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.order, b.order))
 		})
 		return
 	}
@@ -315,7 +323,7 @@ const kindBits, mostShift = 4, 3
 
 const _ = uint(1<<kindBits - 1 - evEnd) // does not compile if there are more kinds
 
-// sortByKind sorts the running bucket by ns and kind, and keeps the order of the others.
+// sortByKind sorts the running bucket by ns and kind first.
 func (q *eventQueue) sortByKind() {
 	var all [1 << (mostShift + kindBits)]int // where the next event of a ns and kind goes
 	places := all[:1<<(q.shift+kindBits)]
@@ -337,6 +345,11 @@ func (q *eventQueue) sortByKind() {
 		*at++
 	}
 	q.running, q.spare = q.spare, q.running
+	from := 0
+	for _, to := range places {
+		sortEvents(q.running[from:to])
+		from = to
+	}
 }
 
 // eventHeap is a heap whose nodes have four children.

@@ -10,8 +10,8 @@ import (
 	"github.com/go-quicktest/qt"
 )
 
-// Events come in the order of time, then of kind, then as they were pushed; near and far ones, many
-// and few at a time, and those that are pushed while others of their time are handled.
+// Events come in the order of time, then of kind, then of what they are about; near and far ones,
+// many and few at a time, and those that are pushed while others of their time are handled.
 func TestEventsInOrder(t *testing.T) {
 	for _, horizon := range []int64{100, 5_000, 200_000} {
 		for _, spread := range []int{1, 5, 50, 3000, 1_000_000} {
@@ -20,12 +20,13 @@ func TestEventsInOrder(t *testing.T) {
 			var want []event
 			const start = 1_000_000_123
 			q.begin(start, horizon)
-			pushed := uint64(0)
+			pushed := 0
 			push := func(now int64) {
 				pushed++
-				at, k := now+int64(rng.IntN(spread)), kind(rng.IntN(int(evEnd)+1))
-				q.push(at, k, uint32(pushed))
-				want = append(want, event{at, uint64(k)<<kindShift | pushed, uint32(pushed)})
+				e := newEvent(now+rng.Int64N(int64(spread)), kind(rng.IntN(int(evEnd)+1)),
+					rng.Uint32()>>rng.IntN(32))
+				q.push(e.at, e.kind(), e.arg())
+				want = append(want, e)
 			}
 			for range 500 {
 				push(start)
@@ -66,21 +67,4 @@ func TestPacketsAreReused(t *testing.T) {
 	qt.Check(t, qt.Equals(f.pop(&s), b))
 	qt.Check(t, qt.Equals(f.pop(&s), a))
 	qt.Check(t, qt.Equals(f.head, none))
-}
-
-// Events of several parts come in their order, however many are in one bucket.
-func TestEventsOfParts(t *testing.T) {
-	var q eventQueue
-	q.begin(0, 0)
-	q.mixed = true
-	const events = 100
-	for i := range uint64(events) {
-		order := i * 37 % events // 37 and 100 have no common factor
-		q.add(event{at: 5, order: uint64(evArrive)<<kindShift | order})
-	}
-	for want := range uint64(events) {
-		if e, _ := q.pop(); e.order&sequence != want {
-			t.Fatalf("event %d came in place of %d", e.order&sequence, want)
-		}
-	}
 }

@@ -98,11 +98,6 @@ func (w *world) logPFC(id int32, in *port, class uint8, what uint32, at int64) {
 	if what == linkPause {
 		e.Kind = result.Pause
 	}
-	if w.part != nil {
-		s := w.part.sent()
-		s.pfc = append(s.pfc, loggedPFC{w.events.next, e})
-		return
-	}
 	w.record.pfc = append(w.record.pfc, e)
 }
 

@@ -123,11 +123,6 @@ type portRest struct {
 	doomed    uint32 // first packets on the wire, which were there when the link failed
 	deafUntil int64  // PAUSE and RESUME that take effect before were lost
 
-	// If the link is cut: when the last packet that was sent arrives; and the push that is the next
-	// packet's arrival, if that was sent before and the part where it comes does not know of it.
-	lastArrival int64
-	nextArrival uint64
-
 	// chances that the link loses a packet, in units of 2^-32: behind one that it did not lose, and
 	// behind one that it did
 	losesFirst, losesOn uint64
@@ -279,9 +274,9 @@ func (w *world) decideAt(id int32, p *port) {
 }
 
 // decideLast is decideAt as the last that an event does. If no other event happens at this ns, the
-// port's decision would be the next: it needs no event. Parts do not know of all others.
+// port's decision would be the next: it needs no event.
 func (w *world) decideLast(id int32, p *port) {
-	if p.freeAt <= w.now && w.part == nil && w.events.alone(w.now) {
+	if p.freeAt <= w.now && w.events.alone(w.now) {
 		w.decide(id)
 		return
 	}
@@ -382,9 +377,14 @@ func (w *world) transmit(id int32, p *port, q *queue, class uint8) {
 		w.handOver(id, p, i)
 		return
 	}
+	w.putOnWire(id, p, i)
+}
+
+// putOnWire puts a packet on a port's wire. The arrival of the one before it pushes its own.
+func (w *world) putOnWire(id int32, p *port, i int32) {
 	p.wire.push(&w.packets, i)
 	if p.wire.packets == 1 {
-		w.events.push(k.arrived, evArrive, uint32(id))
+		w.events.push(w.packets.packets[i].arrived, evArrive, uint32(id))
 	}
 }
 
@@ -440,9 +440,6 @@ func (w *world) arrive(id int32) {
 	i := p.wire.pop(&w.packets)
 	if p.wire.packets > 0 {
 		w.events.push(w.packets.packets[p.wire.head].arrived, evArrive, uint32(id))
-	} else if p.cut {
-		w.events.next++
-		p.nextArrival = w.events.next
 	}
 	if p.unsound && w.lost(p) {
 		w.loseOnLink(id, i)

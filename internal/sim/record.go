@@ -3,6 +3,9 @@
 package sim
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/pcn-linux/pcn/internal/experiment"
 	"github.com/pcn-linux/pcn/internal/result"
 )
@@ -21,7 +24,7 @@ type recorder struct {
 	rows    []flowRow // of the series
 
 	watch   func(result.Moment) // nil if nobody watches
-	toldPFC int                 // how many events of pfc watch has got
+	toldPFC int                 // how many events of pfc were there at the end of the last bin
 
 	// If detectors are judged:
 	offs  [][]offTimes // of each port, in the order of time
@@ -103,14 +106,30 @@ func (r *recorder) endBin(w *world) {
 			}
 		}
 	}
+	r.gatherPFC(w)
 	if r.watch != nil {
 		r.watch(result.Moment{TimeNs: at, Samples: r.series[before:], PFC: r.pfc[r.toldPFC:]})
-		r.toldPFC = len(r.pfc)
 	}
+	r.toldPFC = len(r.pfc)
 	r.bin = w.now
 	if w.now < w.end {
 		w.pushWhole(w.now+int64(width), evBin)
 	}
+}
+
+// gatherPFC takes what all parts have logged of PFC since the end of the last bin. Of several events
+// at a ns those of a name come first that sorts first: the parts of a run have no other order.
+func (r *recorder) gatherPFC(w *world) {
+	for _, x := range w.worlds() {
+		if log := &x.record.pfc; log != &r.pfc {
+			r.pfc = append(r.pfc, *log...)
+			*log = (*log)[:0]
+		}
+	}
+	slices.SortStableFunc(r.pfc[r.toldPFC:], func(a, b result.PFCEvent) int {
+		return cmp.Or(cmp.Compare(a.SentNs, b.SentNs), cmp.Compare(a.From, b.From),
+			cmp.Compare(a.To, b.To))
+	})
 }
 
 func (r *recorder) endPortBin(w *world, id int, at int64, width uint64) {

@@ -12,6 +12,7 @@ import (
 // result assembles the result when no packet is under way any more.
 func (w *world) result() (*result.Run, error) {
 	e, r := w.plan.exp, &w.record
+	r.gatherPFC(w)
 	run := &result.Run{
 		Experiment: e.Source(), Flows: r.flows, Series: r.series, PFC: r.pfc,
 		PauseRepeats: r.repeats, Completions: r.complete, Trace: e.TracedFlows(),

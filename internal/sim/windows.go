@@ -34,11 +34,8 @@ type team struct {
 type part struct {
 	team   *team
 	index  int32
-	window int         // number of the window
-	both   [2]sending  // by window, modulo 2
-	ranks  [][]uint64  // by part: the sequence numbers of its pushes in the window
-	heads  []pushedLog // by part, while they are ranked
-	base   uint64      // sequence number of the last push of all parts
+	window int        // number of the window
+	both   [2]sending // by window, modulo 2
 }
 
 // sent returns what a part has told the others in the window.
@@ -75,10 +72,7 @@ func (w *world) split(ctx context.Context, more func() runtime, d division) erro
 				return err
 			}
 		}
-		x.part = &part{
-			team: t, index: int32(i),
-			ranks: make([][]uint64, d.parts), heads: make([]pushedLog, d.parts),
-		}
+		x.part = &part{team: t, index: int32(i)}
 		for k := range x.part.both {
 			x.part.both[k].to = make([]outbox, d.parts)
 		}
@@ -110,18 +104,7 @@ func (w *world) pushWhole(at int64, k kind) {
 		w.events.push(at, k, 0)
 		return
 	}
-	w.part.team.whole.push(event{at: at, order: uint64(k) << kindShift})
-}
-
-// beginParts prepares the events of several parts.
-func (w *world) beginParts() {
-	if w.part == nil {
-		return
-	}
-	for _, x := range w.worlds() {
-		x.events.mixed = true
-		x.part.base = x.events.next
-	}
+	w.part.team.whole.push(newEvent(at, k, 0))
 }
 
 // runParts is run for several parts.
@@ -245,7 +228,6 @@ func (t *team) happenLast() {
 	var last *world
 	var first event
 	for _, x := range t.worlds {
-		x.events.until = never
 		if e, ok := x.events.pop(); ok && (last == nil || e.before(&first)) {
 			last, first = x, e
 		}
@@ -258,7 +240,6 @@ func (t *team) happenLast() {
 func (w *world) window(end int64) (err error) {
 	defer catch(&err)
 	q, s := &w.events, w.part.sent()
-	q.until, q.next = end, provisional
 	for {
 		if w.ahead.due(q) {
 			if !q.ready(end) {
@@ -271,16 +252,10 @@ func (w *world) window(end int64) (err error) {
 		}
 		e, _ := q.pop()
 		w.now = e.at
-		before := q.next
+		s.events++
 		w.happen(&e)
-		if q.next != before {
-			s.pushed = append(s.pushed, pushed{e.at, e.order, q.next})
-		}
 	}
 	s.earliest = min(s.earliest, q.first())
-	for i := range q.later {
-		s.earliest = min(s.earliest, q.later[i].at)
-	}
 	return nil
 }
 

@@ -368,35 +368,24 @@ func (w *world) schedule() {
 	for _, x := range w.worlds() {
 		x.events.begin(w.now, w.longestHop())
 	}
-	n := uint64(0)
-	push := func(node int32, at int64, k kind, arg uint32) {
-		q := &w.home(node).events
-		q.next = n
-		q.push(at, k, arg)
-		n = q.next
-	}
 	for i := range w.transport.flows {
 		f := &w.transport.flows[i]
 		if i < w.transport.streams && e.Flows[i].StartJitter > 0 {
 			f.start += int64(rng.Uint64N(uint64(e.Flows[i].StartJitter)))
 		}
-		push(f.key.src, f.start, evStart, uint32(i))
+		w.home(f.key.src).events.push(f.start, evStart, uint32(i))
 	}
 	for i, c := range w.changes {
 		node := int32(0)
 		if c.port != none {
 			node = w.ports[c.port].node
 		}
-		push(node, max(w.t0+c.at, w.now), evRate, uint32(i))
-	}
-	for _, x := range w.worlds() {
-		x.events.next = n
+		w.home(node).events.push(max(w.t0+c.at, w.now), evRate, uint32(i))
 	}
 	w.pushWhole(w.now+int64(e.Sample), evBin)
 	w.pushWhole(w.now+watchNs, evWatch)
 	w.pfcDog.schedule(w)
 	w.pushWhole(w.end, evEnd)
-	w.beginParts()
 }
 
 // longestHop returns the longest time that a full frame takes to cross a link.
@@ -454,27 +443,27 @@ func (w *world) happen(e *event) {
 	t := &w.transport
 	switch e.kind() {
 	case evArrive:
-		w.arrive(int32(e.arg))
+		w.arrive(int32(e.arg()))
 	case evDecide:
-		w.decide(int32(e.arg))
+		w.decide(int32(e.arg()))
 	case evWake:
-		t.wake(&t.flows[e.arg])
+		t.wake(&t.flows[e.arg()])
 	case evLink:
-		w.linkEvent(e.arg)
+		w.linkEvent(e.arg())
 	case evStart:
-		t.begin(&t.flows[e.arg])
+		t.begin(&t.flows[e.arg()])
 	case evRelease:
-		t.release(int(e.arg))
+		t.release(int(e.arg()))
 	case evAck:
-		t.ackDue(&t.flows[e.arg])
+		t.ackDue(&t.flows[e.arg()])
 	case evWindow:
-		t.windowDue(&t.flows[e.arg])
+		t.windowDue(&t.flows[e.arg()])
 	case evTimeout:
-		t.timeout(&t.flows[e.arg])
+		t.timeout(&t.flows[e.arg()])
 	case evRepeat:
-		w.repeat(e.arg)
+		w.repeat(e.arg())
 	case evRate:
-		w.changeLink(w.changes[e.arg])
+		w.changeLink(w.changes[e.arg()])
 	case evBin:
 		w.record.endBin(w)
 		w.retireSplit()
@@ -483,7 +472,7 @@ func (w *world) happen(e *event) {
 		w.watchDeadlock()
 		w.retireSplit()
 	case evPoll:
-		w.poll(e.arg)
+		w.poll(e.arg())
 	case evEnd:
 		w.finish()
 	}
