@@ -3,7 +3,6 @@
 package sim
 
 import (
-	"cmp"
 	"math"
 	"math/bits"
 	"slices"
@@ -304,7 +303,10 @@ func (q *eventQueue) sort() {
 func sortEvents(events []event) {
 	if len(events) > few {
 		slices.SortFunc(events, func(a, b event) int {
-			return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.order, b.order))
+			if a.before(&b) {
+				return -1
+			}
+			return 1 // of events that are equal it does not matter
 		})
 		return
 	}
