@@ -60,7 +60,7 @@ func (s *slab) alloc() int32 {
 	}
 	if len(s.packets) == cap(s.packets) {
 		const first = 1 << 9
-		larger := make([]packet, len(s.packets), max(2*len(s.packets), first))
+		larger := makeHuge[packet](len(s.packets), max(2*len(s.packets), first))
 		copy(larger, s.packets)
 		s.packets = larger
 	}

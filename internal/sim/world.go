@@ -257,7 +257,7 @@ func (w *world) addPorts() error {
 		n.bufferBytes = cmp.Or(uint64(n.own.Buffer), uint64(p.exp.Switch.Buffer))
 	}
 	w.calmBytes, w.calmUsed = math.MaxUint64, math.MaxUint64
-	w.ports = make([]port, len(p.ends))
+	w.ports = makeHuge[port](len(p.ends), len(p.ends))
 	rests := make([]portRest, len(p.ends))
 	data := p.exp.DataClasses()
 	for i, c := range data {
