@@ -34,18 +34,19 @@ const (
 // event is a value in the queue: its time, and what it is about.
 type event struct {
 	at    int64
-	order uint64 // kind, then arg
+	order uint64 // kind, then arg, of which the last bits stand first
 }
 
-const kindShift = 32
+// argBits are those of an arg, of which spreadBits stand first: those differ most, see sortByKind.
+const argBits, spreadBits = 32, 4
 
 func newEvent(at int64, k kind, arg uint32) event {
-	return event{at, uint64(k)<<kindShift | uint64(arg)}
+	return event{at, uint64(k)<<argBits | uint64(bits.RotateLeft32(arg, -spreadBits))}
 }
 
-func (e *event) kind() kind { return kind(e.order >> kindShift) }
+func (e *event) kind() kind { return kind(e.order >> argBits) }
 
-func (e *event) arg() uint32 { return uint32(e.order) }
+func (e *event) arg() uint32 { return bits.RotateLeft32(uint32(e.order), spreadBits) }
 
 // before is the order of events: of several at the same ns that of their kinds, and of several of a
 // kind that of their ports, flows or nodes. So it depends on nothing but what happens: parts of a
@@ -321,36 +322,40 @@ func sortEvents(events []event) {
 }
 
 // kindBits are enough for a kind; mostShift is that of the widest bucket that sortByKind sorts.
-const kindBits, mostShift = 4, 3
+const kindBits, mostShift = 4, spreadBits
 
 const _ = uint(1<<kindBits - 1 - evEnd) // does not compile if there are more kinds
 
-// sortByKind sorts the running bucket by ns and kind first.
+// sortByKind sorts the running bucket by ns, kind, and as many bits of arg as make so many places
+// that few events are in each. Then it sorts these.
 func (q *eventQueue) sortByKind() {
-	var all [1 << (mostShift + kindBits)]int // where the next event of a ns and kind goes
-	places := all[:1<<(q.shift+kindBits)]
-	mask := int64(1)<<q.shift - 1
-	for i := range q.running {
-		e := &q.running[i]
-		places[(e.at&mask)<<kindBits|int64(e.kind())]++
+	const placeBits = kindBits + spreadBits
+	var places [1 << placeBits]int32 // where the next event goes
+	mask, from := int64(1)<<q.shift-1, argBits-spreadBits+q.shift
+	place := func(e *event) *int32 {
+		return &places[uint8((e.at&mask)<<(placeBits-q.shift)|int64(e.order>>from))]
 	}
-	sum := 0
+	for i := range q.running {
+		*place(&q.running[i])++
+	}
+	sum := int32(0)
 	for i, n := range places {
 		places[i] = sum
 		sum += n
 	}
-	q.spare = slices.Grow(q.spare[:0], sum)[:sum]
+	q.spare = slices.Grow(q.spare[:0], len(q.running))[:len(q.running)]
 	for i := range q.running {
-		e := &q.running[i]
-		at := &places[(e.at&mask)<<kindBits|int64(e.kind())]
-		q.spare[*at] = *e
-		*at++
+		to := place(&q.running[i])
+		q.spare[*to] = q.running[i]
+		*to++
 	}
 	q.running, q.spare = q.spare, q.running
-	from := 0
-	for _, to := range places {
-		sortEvents(q.running[from:to])
-		from = to
+	begin := int32(0)
+	for _, end := range places {
+		if end-begin > 1 {
+			sortEvents(q.running[begin:end])
+		}
+		begin = end
 	}
 }
 
