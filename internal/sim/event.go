@@ -289,7 +289,7 @@ func (q *eventQueue) nextNear() int64 {
 }
 
 // few is how many events are sorted one by one.
-const few = 32
+const few = 16
 
 // sort sorts the running bucket.
 func (q *eventQueue) sort() {
