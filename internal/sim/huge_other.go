@@ -4,5 +4,5 @@
 
 package sim
 
-// preferHuge does nothing here.
-func preferHuge[T any]([]T) {}
+// makeHuge is make here.
+func makeHuge[T any](n, capacity int) []T { return make([]T, n, capacity) }
