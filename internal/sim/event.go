@@ -34,19 +34,18 @@ const (
 // event is a value in the queue: its time, and what it is about.
 type event struct {
 	at    int64
-	order uint64 // kind, then arg, of which the last bits stand first
+	order uint64 // kind, then arg
 }
 
-// argBits are those of an arg, of which spreadBits stand first: those differ most, see sortByKind.
-const argBits, spreadBits = 32, 4
+const kindShift = 32
 
 func newEvent(at int64, k kind, arg uint32) event {
-	return event{at, uint64(k)<<argBits | uint64(bits.RotateLeft32(arg, -spreadBits))}
+	return event{at, uint64(k)<<kindShift | uint64(arg)}
 }
 
-func (e *event) kind() kind { return kind(e.order >> argBits) }
+func (e *event) kind() kind { return kind(e.order >> kindShift) }
 
-func (e *event) arg() uint32 { return bits.RotateLeft32(uint32(e.order), spreadBits) }
+func (e *event) arg() uint32 { return uint32(e.order) }
 
 // before is the order of events: of several at the same ns that of their kinds, and of several of a
 // kind that of their ports, flows or nodes. So it depends on nothing but what happens: parts of a
@@ -66,6 +65,7 @@ type eventQueue struct {
 	done     int                  // index into running
 	soon     eventHeap            // more events of the running bucket
 	spare    []event              // as large as running was, for sorting
+	spread   [1 << kindBits]uint8 // by kind: args shifted by so much are 0 to 15, or few are not
 	buckets  [buckets]int32       // by number, modulo buckets: its last chunk; 0: it is empty
 	occupied [buckets / 64]uint64 // bit for each bucket that has events
 	chunks   []chunk              // the first is none
@@ -90,8 +90,18 @@ type chunk struct {
 const chunkEvents = 7
 
 // begin has the clock begin at start. Most events should be less than horizon ahead when they are
-// pushed.
-func (q *eventQueue) begin(start, horizon int64) {
+// pushed, and about so many ports and flows.
+func (q *eventQueue) begin(start, horizon int64, ports, flows int) {
+	for k := range q.spread {
+		most := ports
+		switch kind(k) {
+		case evLink, evRepeat:
+			most = int(linkArg(int32(ports), 0, 0))
+		case evWake, evStart, evTimeout, evAck, evWindow:
+			most = flows
+		}
+		q.spread[k] = uint8(max(bits.Len(uint(most))-spreadBits, 0))
+	}
 	q.shift = uint(bits.Len64(uint64(horizon / buckets)))
 	q.now = start >> q.shift
 	q.chunks = make([]chunk, 1)
@@ -321,19 +331,22 @@ func sortEvents(events []event) {
 	}
 }
 
-// kindBits are enough for a kind; mostShift is that of the widest bucket that sortByKind sorts.
-const kindBits, mostShift = 4, spreadBits
+// kindBits are enough for a kind, and spreadBits tell apart most args of a kind at a ns. mostShift
+// is that of the widest bucket that sortByKind sorts.
+const kindBits, spreadBits, mostShift = 4, 4, 4
 
 const _ = uint(1<<kindBits - 1 - evEnd) // does not compile if there are more kinds
 
-// sortByKind sorts the running bucket by ns, kind, and as many bits of arg as make so many places
-// that few events are in each. Then it sorts these.
+// sortByKind sorts the running bucket by ns, by kind, and by the first bits of arg, so that few
+// events are in a place. Then it sorts those of each place.
 func (q *eventQueue) sortByKind() {
 	const placeBits = kindBits + spreadBits
 	var places [1 << placeBits]int32 // where the next event goes
-	mask, from := int64(1)<<q.shift-1, argBits-spreadBits+q.shift
+	mask := int64(1)<<q.shift - 1
 	place := func(e *event) *int32 {
-		return &places[uint8((e.at&mask)<<(placeBits-q.shift)|int64(e.order>>from))]
+		k := e.order >> kindShift & (1<<kindBits - 1)
+		spread := min(uint64(e.arg())>>q.spread[k], 1<<spreadBits-1) >> q.shift
+		return &places[uint8(uint64(e.at&mask)<<(placeBits-q.shift)|k<<(spreadBits-q.shift)|spread)]
 	}
 	for i := range q.running {
 		*place(&q.running[i])++

@@ -19,7 +19,7 @@ func TestEventsInOrder(t *testing.T) {
 			var q eventQueue
 			var want []event
 			const start = 1_000_000_123
-			q.begin(start, horizon)
+			q.begin(start, horizon, 1000, 1000)
 			pushed := 0
 			push := func(now int64) {
 				pushed++
