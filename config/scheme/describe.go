@@ -45,13 +45,9 @@ type member struct {
 
 // describe reads what an object says.
 func describe(file io.ReaderAt) (d description, err error) {
-	types, err := withoutPrograms(file)
+	spec, err := readTypes(file)
 	if err != nil {
-		return d, fmt.Errorf("read the object: %w", err)
-	}
-	spec, err := ebpf.LoadCollectionSpecFromReader(types)
-	if err != nil {
-		return d, fmt.Errorf("read the object: %w", err)
+		return d, err
 	}
 	if d.control, err = controlName(spec); err != nil {
 		return d, err
@@ -69,6 +65,19 @@ func describe(file io.ReaderAt) (d description, err error) {
 		return d, fmt.Errorf("control %s: %w", d.control, err)
 	}
 	return d, nil
+}
+
+// readTypes reads an object without its programs.
+func readTypes(file io.ReaderAt) (*ebpf.CollectionSpec, error) {
+	types, err := withoutPrograms(file)
+	if err != nil {
+		return nil, fmt.Errorf("read the object: %w", err)
+	}
+	spec, err := ebpf.LoadCollectionSpecFromReader(types)
+	if err != nil {
+		return nil, fmt.Errorf("read the object: %w", err)
+	}
+	return spec, nil
 }
 
 // controlName reads the name in the operations.

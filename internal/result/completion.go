@@ -25,9 +25,10 @@ func distributionOf(values []float64) Distribution {
 	if len(values) == 0 {
 		return Distribution{}
 	}
+	inOrder := ascending(values)
 	return Distribution{
-		Mean: mean(values), P50: percentile(values, 0.5), P95: percentile(values, 0.95),
-		P99: percentile(values, 0.99), P999: percentile(values, 0.999),
+		Mean: mean(values), P50: nearestRank(inOrder, 0.5), P95: nearestRank(inOrder, 0.95),
+		P99: nearestRank(inOrder, 0.99), P999: nearestRank(inOrder, 0.999),
 	}
 }
 

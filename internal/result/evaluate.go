@@ -277,8 +277,17 @@ func mean(values []float64) float64 {
 
 // percentile returns the smallest value that this share of all values do not exceed (nearest rank).
 func percentile(values []float64, share float64) float64 {
-	sorted := slices.Sorted(slices.Values(values))
-	return sorted[max(int(math.Ceil(share*float64(len(sorted))))-1, 0)]
+	return nearestRank(ascending(values), share)
+}
+
+func ascending(values []float64) []float64 {
+	values = slices.Clone(values)
+	slices.Sort(values)
+	return values
+}
+
+func nearestRank(inOrder []float64, share float64) float64 {
+	return inOrder[max(int(math.Ceil(share*float64(len(inOrder))))-1, 0)]
 }
 
 func p99(values []float64) float64 {

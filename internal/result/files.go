@@ -107,7 +107,7 @@ func writeFile(path string, write func(w io.Writer) error) error {
 	if err != nil {
 		return err
 	}
-	w := bufio.NewWriterSize(f, 1<<16)
+	w := bufio.NewWriterSize(f, 1<<14)
 	return errors.Join(write(w), w.Flush(), f.Close())
 }
 

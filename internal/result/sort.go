@@ -13,7 +13,9 @@ func sorted[T any](rows []T, compare func(a, b T) int) []T {
 	if slices.IsSortedFunc(rows, compare) {
 		return rows
 	}
-	return slices.SortedStableFunc(slices.Values(rows), compare)
+	rows = slices.Clone(rows)
+	slices.SortStableFunc(rows, compare)
+	return rows
 }
 
 func compareFlows(a, b Flow) int {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
@@ -102,7 +101,11 @@ func newControl(
 		return nil, err
 	}
 	c.module = m
-	spec, err := s.Object.Spec()
+	spec, err := s.Object.Types()
+	if err != nil {
+		return nil, err
+	}
+	programs, err := s.Object.Programs()
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +114,7 @@ func newControl(
 	if s.TCD {
 		m.set("tcd", []byte{1})
 	}
-	c.findPrograms(spec)
+	c.findPrograms(programs)
 	if err := c.findFields(spec); err != nil {
 		return nil, err
 	}
@@ -155,17 +158,15 @@ func (c *control) provide(ctx context.Context, r runtime) error {
 }
 
 // findPrograms finds the operations by their sections in the BPF object.
-func (c *control) findPrograms(spec *ebpf.CollectionSpec) {
+func (c *control) findPrograms(programs map[string]string) {
 	slots := map[string]**function{
 		"init": &c.init, "cong_control": &c.congControl, "in_ack_event": &c.inAck,
 		"cong_avoid": &c.congAvoid, "ssthresh": &c.ssthresh, "set_state": &c.setState,
 		"cwnd_event": &c.cwndEvent,
 	}
-	for _, name := range sortedKeys(spec.Programs) {
-		p := spec.Programs[name]
-		operation, ok := strings.CutPrefix(p.SectionName, "struct_ops/")
-		if slot := slots[operation]; ok && slot != nil {
-			*slot = c.function(p.Name)
+	for operation, slot := range slots {
+		if name, ok := programs["struct_ops/"+operation]; ok {
+			*slot = c.function(name)
 		}
 	}
 	c.setRate, c.cnp, c.cnm = c.function("simulate_rate"), c.function("simulate_cnp"),

@@ -107,7 +107,7 @@ func (t *transport) setTelemetry() error {
 	if !t.plan.scheme.HasTelemetry() {
 		return nil
 	}
-	spec, err := t.plan.scheme.Object.Spec()
+	spec, err := t.plan.scheme.Object.Types()
 	if err != nil {
 		return err
 	}
