@@ -196,14 +196,14 @@ func (f Figure) Write(w io.Writer, format Format) error {
 			_, err = w.Write(data)
 		}
 	case "png":
-		width, height := f.size()
-		canvas := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(pngResolution))
-		f.draw(draw.New(canvas))
+		l := f.layout()
+		canvas := vgimg.NewWith(vgimg.UseWH(l.width, l.height), vgimg.UseDPI(pngResolution))
+		f.draw(draw.New(canvas), l)
 		_, err = vgimg.PngCanvas{Canvas: canvas}.WriteTo(w)
 	case "svg":
-		width, height := f.size()
-		canvas := vgsvg.New(width, height)
-		f.draw(draw.New(canvas))
+		l := f.layout()
+		canvas := vgsvg.New(l.width, l.height)
+		f.draw(draw.New(canvas), l)
 		var buf bytes.Buffer
 		if _, err = canvas.WriteTo(&buf); err == nil {
 			_, err = io.WriteString(w, strings.ReplaceAll(buf.String(),
@@ -223,9 +223,9 @@ const fontFamily = "Liberation Sans,Arimo,Arial,Helvetica,sans-serif"
 
 // pdf draws the figure as a PDF file, with the letters of our font or without.
 func (f *figure) pdf(withFont bool) ([]byte, error) {
-	width, height := f.size()
-	canvas := newPDF(width, height, withFont)
-	f.draw(draw.New(canvas))
+	l := f.layout()
+	canvas := newPDF(l.width, l.height, withFont)
+	f.draw(draw.New(canvas), l)
 	return canvas.file()
 }
 

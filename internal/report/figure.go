@@ -209,9 +209,9 @@ func (w withoutLabels) Ticks(low, high float64) []plot.Tick {
 
 // svg draws the figure for a page, which compacts it.
 func (f *figure) svg() (template.HTML, error) {
-	width, height := f.size()
-	canvas := vgsvg.New(width, height)
-	f.draw(draw.New(canvas))
+	l := f.layout()
+	canvas := vgsvg.New(l.width, l.height)
+	f.draw(draw.New(canvas), l)
 	return inlineSVG(canvas, f.heading()+".")
 }
 
@@ -220,9 +220,10 @@ func (f *figure) heading() string { return cmp.Or(f.sentence, f.title) }
 
 // layout is where the parts of a figure are.
 type layout struct {
-	margins                    []margin
-	left, legendHeight, height vg.Length
-	legend                     [][]legendEntry
+	margins            []margin
+	left, legendHeight vg.Length
+	width, height      vg.Length
+	legend             [][]legendEntry
 }
 
 // layout also gives the axes their texts: only the lowest panel has them at its horizontal axis.
@@ -240,9 +241,9 @@ func (f *figure) layout() layout {
 			style.Rotation, style.XAlign, style.YAlign = math.Pi/4, text.XRight-0.06, text.YCenter
 		}
 	}
-	var l layout
+	l := layout{width: f.fullWidth()}
 	l.margins, l.left = f.margins()
-	l.legend = f.legendRows(f.fullWidth() - l.left - rightMargin)
+	l.legend = f.legendRows(l.width - l.left - rightMargin)
 	l.legendHeight = legendGap + legendRow*vg.Length(max(1, len(l.legend)))
 	l.height = l.legendHeight
 	for i, p := range f.panels {
@@ -251,14 +252,8 @@ func (f *figure) layout() layout {
 	return l
 }
 
-// size returns the size of the drawing.
-func (f *figure) size() (width, height vg.Length) {
-	return f.fullWidth(), f.layout().height
-}
-
-// draw draws the figure on a canvas of its size.
-func (f *figure) draw(all draw.Canvas) {
-	l := f.layout()
+// draw draws the figure on a canvas of its layout's size.
+func (f *figure) draw(all draw.Canvas, l layout) {
 	drawLegend(all, l.legend, l.left)
 	top := all.Max.Y - l.legendHeight
 	for i, p := range f.panels {
