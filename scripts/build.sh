@@ -20,9 +20,15 @@ export GOOS=${target%/*} GOARCH=${target#*/} GOAMD64=v1 GOARM64=v8.0
 version=${PCN_VERSION:-$(scripts/version.sh)}
 # nothing outside of a Git checkout
 commit=$(git describe --always --dirty --abbrev=12 --exclude '*' 2>/dev/null || true)
-set_to=github.com/pcn-linux/pcn/version
+module=github.com/pcn-linux/pcn
+set_to="-X $module/version.number=$version -X $module/version.commit=$commit"
+guest=internal/launch/guest/pcn-guest
+if [ -f $guest ]; then
+	hash=$({ sha256sum 2>/dev/null || shasum -a 256; } <$guest) # macOS has the second
+	set_to+=" -X $module/internal/launch.guestSHA256=${hash%% *}"
+fi
 printf 'build: %s, pcn %s for %s: minutes the first time, then seconds\n' \
 	"${file#"$PWD"/}" "$version" "$target" >&2
 go_build "${STATIC[@]}" -o "$file" \
-	-ldflags "-s -w -buildid= -X $set_to.number=$version -X $set_to.commit=$commit" \
+	-ldflags "-s -w -buildid= $set_to" \
 	"${@:3}" ./cmd/pcn
