@@ -12,7 +12,7 @@ import (
 // usualHeap is the size up to which the heap grows before Go collects garbage. By itself Go does so
 // at 4 MB, then at twice what was in use: a short simulation would collect more often, for a heap
 // that is as large in the end.
-const usualHeap = 16 << 20
+const usualHeap = 10 << 20
 
 // runCommands are the commands that run experiments. They may use more memory than those that
 // watch, or that stay on a host.

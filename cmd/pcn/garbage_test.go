@@ -16,7 +16,7 @@ func TestGrowth(t *testing.T) {
 		live uint64
 		want int
 	}{
-		{0, 1500}, {1 << 20, 1500}, {4 << 20, 300}, {usualHeap / 2, 100}, {64 << 20, 100},
+		{0, 900}, {1 << 20, 900}, {4 << 20, 150}, {usualHeap / 2, 100}, {64 << 20, 100},
 		{mostGarbage, 100}, {2 * mostGarbage, 50}, {4 * mostGarbage, 25}, {1 << 40, 25},
 	} {
 		qt.Check(t, qt.Equals(growth(tc.live), tc.want), qt.Commentf("%d bytes", tc.live))
@@ -39,7 +39,7 @@ func TestCollectLate(t *testing.T) {
 	t.Setenv("GOGC", "")
 	t.Setenv("GOMEMLIMIT", "")
 	collectLate()
-	qt.Check(t, qt.Equals(percent(), 400))
+	qt.Check(t, qt.Equals(percent(), 250))
 	used := make([]byte, usualHeap)
 	const most = 10_000 // collections, of which the first or the second is enough
 	for n := 0; percent() != 100; n++ {
