@@ -9,42 +9,42 @@
 /*
  * crc32_slice[n][b] is the register after byte b and then n zero bytes, from register 0. It is
  * linear in b: each entry is the XOR of the entries for the single bits of b, which are the
- * arguments.
+ * arguments, the highest bit first.
+ *
+ * CRC32_2 to CRC32_256 list r XOR the entries of the lowest 1 to 8 bits, which are arguments k.
+ * They name only bits that are set: every compilation of a control reads all 2048 entries. This is
+ * a fifth of its time where each entry names all 8 bits, in 0.8 MB of C.
  */
-#define CRC32_1(b, k0, k1, k2, k3, k4, k5, k6, k7)                                                 \
-	(((b) & 1 ? k0 : 0) ^ ((b) & 2 ? k1 : 0) ^ ((b) & 4 ? k2 : 0) ^ ((b) & 8 ? k3 : 0) ^       \
-	 ((b) & 16 ? k4 : 0) ^ ((b) & 32 ? k5 : 0) ^ ((b) & 64 ? k6 : 0) ^ ((b) & 128 ? k7 : 0))
-#define CRC32_4(b, ...)                                                                            \
-	CRC32_1(b, __VA_ARGS__), CRC32_1(b + 1, __VA_ARGS__), CRC32_1(b + 2, __VA_ARGS__),         \
-		CRC32_1(b + 3, __VA_ARGS__)
-#define CRC32_16(b, ...)                                                                           \
-	CRC32_4(b, __VA_ARGS__), CRC32_4(b + 4, __VA_ARGS__), CRC32_4(b + 8, __VA_ARGS__),         \
-		CRC32_4(b + 12, __VA_ARGS__)
-#define CRC32_64(b, ...)                                                                           \
-	CRC32_16(b, __VA_ARGS__), CRC32_16(b + 16, __VA_ARGS__), CRC32_16(b + 32, __VA_ARGS__),    \
-		CRC32_16(b + 48, __VA_ARGS__)
-#define CRC32_SLICE(...)                                                                           \
-	{CRC32_64(0, __VA_ARGS__), CRC32_64(64, __VA_ARGS__), CRC32_64(128, __VA_ARGS__),          \
-	 CRC32_64(192, __VA_ARGS__)}
+
+/* The lowest bit is last: r itself has none of k. */
+#define CRC32_2(r, k)	     r, r ^ k
+#define CRC32_4(r, k, ...)   CRC32_2(r, __VA_ARGS__), CRC32_2(r ^ k, __VA_ARGS__)
+#define CRC32_8(r, k, ...)   CRC32_4(r, __VA_ARGS__), CRC32_4(r ^ k, __VA_ARGS__)
+#define CRC32_16(r, k, ...)  CRC32_8(r, __VA_ARGS__), CRC32_8(r ^ k, __VA_ARGS__)
+#define CRC32_32(r, k, ...)  CRC32_16(r, __VA_ARGS__), CRC32_16(r ^ k, __VA_ARGS__)
+#define CRC32_64(r, k, ...)  CRC32_32(r, __VA_ARGS__), CRC32_32(r ^ k, __VA_ARGS__)
+#define CRC32_128(r, k, ...) CRC32_64(r, __VA_ARGS__), CRC32_64(r ^ k, __VA_ARGS__)
+#define CRC32_256(r, k, ...) CRC32_128(r, __VA_ARGS__), CRC32_128(r ^ k, __VA_ARGS__)
+#define CRC32_SLICE(...)     {CRC32_256(0, __VA_ARGS__)}
 
 /* clang-format off */
 static const u32 crc32_slice[8][256] = {
-	CRC32_SLICE(0x77073096, 0xee0e612c, 0x076dc419, 0x0edb8832,
-		    0x1db71064, 0x3b6e20c8, 0x76dc4190, 0xedb88320),
-	CRC32_SLICE(0x191b3141, 0x32366282, 0x646cc504, 0xc8d98a08,
-		    0x4ac21251, 0x958424a2, 0xf0794f05, 0x3b83984b),
-	CRC32_SLICE(0x01c26a37, 0x0384d46e, 0x0709a8dc, 0x0e1351b8,
-		    0x1c26a370, 0x384d46e0, 0x709a8dc0, 0xe1351b80),
-	CRC32_SLICE(0xb8bc6765, 0xaa09c88b, 0x8f629757, 0xc5b428ef,
-		    0x5019579f, 0xa032af3e, 0x9b14583d, 0xed59b63b),
-	CRC32_SLICE(0x3d6029b0, 0x7ac05360, 0xf580a6c0, 0x30704bc1,
-		    0x60e09782, 0xc1c12f04, 0x58f35849, 0xb1e6b092),
-	CRC32_SLICE(0xcb5cd3a5, 0x4dc8a10b, 0x9b914216, 0xec53826d,
-		    0x03d6029b, 0x07ac0536, 0x0f580a6c, 0x1eb014d8),
-	CRC32_SLICE(0xa6770bb4, 0x979f1129, 0xf44f2413, 0x33ef4e67,
-		    0x67de9cce, 0xcfbd399c, 0x440b7579, 0x8816eaf2),
-	CRC32_SLICE(0xccaa009e, 0x4225077d, 0x844a0efa, 0xd3e51bb5,
-		    0x7cbb312b, 0xf9766256, 0x299dc2ed, 0x533b85da),
+	CRC32_SLICE(0xedb88320, 0x76dc4190, 0x3b6e20c8, 0x1db71064,
+		    0x0edb8832, 0x076dc419, 0xee0e612c, 0x77073096),
+	CRC32_SLICE(0x3b83984b, 0xf0794f05, 0x958424a2, 0x4ac21251,
+		    0xc8d98a08, 0x646cc504, 0x32366282, 0x191b3141),
+	CRC32_SLICE(0xe1351b80, 0x709a8dc0, 0x384d46e0, 0x1c26a370,
+		    0x0e1351b8, 0x0709a8dc, 0x0384d46e, 0x01c26a37),
+	CRC32_SLICE(0xed59b63b, 0x9b14583d, 0xa032af3e, 0x5019579f,
+		    0xc5b428ef, 0x8f629757, 0xaa09c88b, 0xb8bc6765),
+	CRC32_SLICE(0xb1e6b092, 0x58f35849, 0xc1c12f04, 0x60e09782,
+		    0x30704bc1, 0xf580a6c0, 0x7ac05360, 0x3d6029b0),
+	CRC32_SLICE(0x1eb014d8, 0x0f580a6c, 0x07ac0536, 0x03d6029b,
+		    0xec53826d, 0x9b914216, 0x4dc8a10b, 0xcb5cd3a5),
+	CRC32_SLICE(0x8816eaf2, 0x440b7579, 0xcfbd399c, 0x67de9cce,
+		    0x33ef4e67, 0xf44f2413, 0x979f1129, 0xa6770bb4),
+	CRC32_SLICE(0x533b85da, 0x299dc2ed, 0xf9766256, 0x7cbb312b,
+		    0xd3e51bb5, 0x844a0efa, 0x4225077d, 0xccaa009e),
 };
 /* clang-format on */
 

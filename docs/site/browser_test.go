@@ -29,8 +29,9 @@ func written(t *testing.T, s *site) string {
 // What strangers read first has contrast and no line that is wider than a telephone.
 func TestPagesInBrowser(t *testing.T) {
 	address := written(t, sharedSite(t))
+	browser := look.Browser(t)
 	for _, name := range []string{"index", "tutorial", "experiments", "schemes-pcn", "cli"} {
-		look.Layout(t, name, address+name+".html")
+		look.Layout(t, browser, name, address+name+".html")
 	}
 }
 
@@ -138,7 +139,7 @@ func TestSimulatorInBrowser(t *testing.T) {
 			qt.Commentf("%s", scheme))
 	}
 	qt.Check(t, qt.Equals(look.Ask[int](t, ctx, "thrown.length"), 0))
-	look.Layout(t, "in-browser", address)
+	look.Layout(t, look.Browser(t), "in-browser", address)
 }
 
 // readerWaits opens the page and chooses. It returns the figures that the page opened with, and for

@@ -31,7 +31,7 @@ func shellIn(t *testing.T, s Shell) (said string, status int, captures map[strin
 	e, err := experiment.ParseWith("shell.yaml", []byte(shellNetwork),
 		experiment.Options{Idle: true})
 	qt.Assert(t, qt.IsNil(err))
-	engine, err := NewMicroVMs("", false)
+	engine, err := shared()
 	qt.Assert(t, qt.IsNil(err))
 	var out bytes.Buffer
 	s.Out, s.Limit = &out, time.Minute

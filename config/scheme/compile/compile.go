@@ -306,9 +306,14 @@ func (c *compiler) compile(ctx context.Context, from source) ([]byte, error) {
 	if c.counts {
 		flags = append(flags, c.counted()...)
 	}
+	analysis, stop := context.WithCancel(ctx)
+	defer stop()
 	analysed := make(chan error, 1)
-	go func() { analysed <- c.analyse(ctx, from) }() // takes as long as the other
+	go func() { analysed <- c.analyse(analysis, from) }() // takes as long as the other
 	err := c.clangTo(ctx, out, from, flags...)
+	if err != nil {
+		stop() // one message is enough
+	}
 	if err := cmp.Or(err, <-analysed); err != nil {
 		return nil, err
 	}

@@ -37,20 +37,19 @@ var views = []struct {
 // screenshots, to look at. It returns how many figures the page's script draws.
 func Page(t *testing.T, name, address string) (drawn int) {
 	t.Helper()
-	return inEachView(t, name, address, compare)
+	return inEachView(t, Browser(t), name, address, compare)
 }
 
 // Layout looks at a page in light and dark, wide and narrow: it checks how long loading takes, that
-// all is drawn and within its place, and that texts have contrast.
-func Layout(t *testing.T, name, address string) {
+// all is drawn and within its place, and that texts have contrast. Pages may share a Browser.
+func Layout(t *testing.T, browser context.Context, name, address string) {
 	t.Helper()
-	inEachView(t, name, address, func(*testing.T, context.Context, string, int) {})
+	inEachView(t, browser, name, address, func(*testing.T, context.Context, string, int) {})
 }
 
-func inEachView(t *testing.T, name, address string,
+func inEachView(t *testing.T, ctx context.Context, name, address string,
 	then func(t *testing.T, ctx context.Context, file string, cell int)) (drawn int) {
 	t.Helper()
-	ctx := Browser(t)
 	for _, v := range views {
 		for _, colors := range []string{"light", "dark"} {
 			t.Run(fmt.Sprintf("%s %d %s", name, v.width, colors), func(t *testing.T) {
