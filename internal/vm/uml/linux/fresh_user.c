@@ -8,6 +8,9 @@
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
 
 int pcn_find_hole(int fd, unsigned long from, unsigned long to, unsigned long *start,
 		  unsigned long *end)
@@ -25,4 +28,14 @@ int pcn_find_hole(int fd, unsigned long from, unsigned long to, unsigned long *s
 void pcn_touch(void *start, unsigned long bytes)
 {
 	madvise(start, bytes, MADV_POPULATE_WRITE);
+}
+
+int pcn_touch_huge(void *start, unsigned long bytes, unsigned long huge_bytes)
+{
+	char *at = start, *end = at + bytes;
+
+	/* the host makes huge pages only of what has a page */
+	for (; at < end; at += huge_bytes)
+		*(volatile char *)at = *(volatile char *)at;
+	return madvise(start, bytes, MADV_COLLAPSE) == 0;
 }
