@@ -168,8 +168,6 @@ type Arrive struct {
 	tracked   map[loader.FlowKey]uint32 // their places in the map of arrivals
 }
 
-const flowKeyBytes = 48 // of [loader.FlowKey.MarshalBinary]
-
 // Arrival counts what has arrived of one flow. Times are ideal times on the papers' clock.
 type Arrival struct {
 	Packets, MarkedPackets uint64
@@ -230,7 +228,7 @@ func (a *Arrive) Track(keys []loader.FlowKey, ids []uint32) error {
 	}
 	indexes := make([]uint32, len(keys))
 	values := make([]arriveArrival, len(keys))
-	flows := make([][flowKeyBytes]byte, len(keys))
+	flows := make([][loader.FlowKeyBytes]byte, len(keys))
 	for i, k := range keys {
 		index, again := a.tracked[k]
 		if !again {
@@ -242,7 +240,7 @@ func (a *Arrive) Track(keys []loader.FlowKey, ids []uint32) error {
 		if err != nil {
 			return fmt.Errorf("track flow %s: %w", k, err)
 		}
-		flows[i] = [flowKeyBytes]byte(b)
+		flows[i] = [loader.FlowKeyBytes]byte(b)
 	}
 	// in two system calls, as each takes a microVM microseconds
 	_, err := a.coll.Maps["arrivals"].BatchUpdate(indexes, values, nil)

@@ -31,6 +31,27 @@ var edits = []edit{
 			"\tif (!is_user && ((address >= start_vm && address < end_vm) ||\n" +
 			"\t\t\t pcn_jit_address(address))) {"},
 
+	// With one CPU nothing must be locked: an instruction is not interrupted. To exchange locks always,
+	// and waits for all writes before it, so it becomes a comparison that repeats if it was interrupted.
+	{"arch/x86/net/bpf_jit_comp.c", `if \(atomic_op != BPF_XCHG\)\n\t\tEMIT1\(0xF0\);.*\n\n` +
+		`(\tmaybe_emit_mod\(&prog, dst_reg, src_reg, bpf_size == BPF_DW\);)`,
+		`if (atomic_op == BPF_XCHG && bpf_size == BPF_DW && src_reg == BPF_REG_0 &&
+	    dst_reg != BPF_REG_0) {
+		u8 *again;
+
+		emit_mov_reg(&prog, true, AUX_REG, BPF_REG_0);
+		emit_ldx(&prog, BPF_DW, BPF_REG_0, dst_reg, off);
+		again = prog;
+		maybe_emit_mod(&prog, dst_reg, AUX_REG, true);
+		EMIT2(0x0F, 0xB1); /* cmpxchg */
+		emit_insn_suffix(&prog, dst_reg, AUX_REG, off);
+		EMIT2(X86_JNE, again - prog - 2);
+		*pprog = prog;
+		return 0;
+	}
+
+$1`},
+
 	// A clock of single ns, and timers that are not 1 ns late
 	{"arch/um/include/linux/time-internal.h", `(?m)^(#define TIMER_MULTIPLIER) .*$`, "$1 1"},
 	{"arch/um/include/linux/time-internal.h", `(?m)^(#define TIMER_MIN_DELTA) .*$`, "$1 1"},
@@ -85,6 +106,7 @@ void pcn_call_failed(void)
 	// A fault gives several pages, and the host maps them at once
 	{"arch/um/kernel/trap.c", `(?m)^\t\} while \(!pte_present\(\*pte\)\);$`,
 		"$0\n\tpcn_fault_around(vma, address);"},
+	{"mm/memory.c", `65536 >> PAGE_SHIFT`, "PMD_SIZE >> PAGE_SHIFT"}, // of files
 	{"arch/um/kernel/skas/stub.c", `MAP_SHARED \| MAP_FIXED`, "$0 | MAP_POPULATE"},
 
 	// Fresh memory is zero already: see fresh.c
@@ -174,8 +196,11 @@ void pcn_call_failed(void)
 	// The kernel ends below 2 GiB, so addresses of 32 bits do: calls are direct
 	{"arch/um/Makefile", `-mcmodel=large`, "-mcmodel=small"},
 
-	// and the compiler knows what memcpy and memset do, as it does on x86: it copies few bytes itself
-	{"arch/x86/Makefile.um", `-fno-builtin -m64`, "-m64"},
+	// and the compiler knows what memcpy and memset do, as it does on x86: it copies few bytes itself.
+	// It would copy more by one instruction, which takes longer to start than to call the function.
+	{"arch/x86/Makefile.um", `-fno-builtin -m64`,
+		"-m64 -mmemcpy-strategy=unrolled_loop:256:noalign,libcall:-1:noalign " +
+			"-mmemset-strategy=unrolled_loop:256:noalign,libcall:-1:noalign"},
 
 	// To switch interrupts off and on is to write a variable: see irqflags.h
 	{"arch/um/include/asm/irqflags.h", `(?s)#define arch_local_save_flags.*\n\n(#define ARCH_IRQ_DIS)`,
@@ -198,6 +223,18 @@ void pcn_call_failed(void)
 	set_irq_regs(before);`},
 	{"arch/um/kernel/time.c", `(?m)^#include <linux/interrupt\.h>$`,
 		"$0\n#include <linux/random.h>\n#include <asm/irq_regs.h>"},
+	{"arch/um/os-Linux/signal.c", `memset\(&regs, 0, sizeof\(regs\)\);\n(\ttimer_handler)`,
+		"regs.is_user = 0; /* nothing else is read */\n$1"},
+	// The next event of an idle machine is due: nothing stands before it
+	{"arch/um/kernel/time.c", `(?m)^\t/\* add it without a handler - we deal`, `	e = time_travel_first_event();
+	if (idle && time_travel_mode == TT_MODE_INFCPU && e && !e->onstack) {
+		time_travel_set_time(e->time);
+		time_travel_del_event(e);
+		time_travel_deliver_event(e);
+		return;
+	}
+
+$0`},
 	{"drivers/char/random.c", `fast_mix\(fast_pool->pool, entropy,[^;]*;`, ""},
 	{"drivers/char/random.c", `unsigned long entropy = random_get_entropy\(\);\n` +
 		`(\tstruct fast_pool \*fast_pool = .*)\n.*get_irq_regs.*\n`, "$1\n"},

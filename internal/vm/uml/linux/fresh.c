@@ -49,14 +49,14 @@ static bool populate_huge(unsigned long start, unsigned long end)
 	static bool refused;
 	unsigned long lowest = (unsigned long)__va(PFN_PHYS(min_low_pfn));
 	unsigned long highest = (unsigned long)__va(physmem_size);
+	unsigned long from = max(ALIGN_DOWN(start, HUGE_BYTES), ALIGN(lowest, PMD_SIZE));
+	unsigned long to = min(ALIGN(end, HUGE_BYTES), ALIGN_DOWN(highest, PMD_SIZE));
 
-	if (refused || start < lowest)
+	if (refused || start < from || end > to)
 		return false;
-	start = max(ALIGN_DOWN(start, HUGE_BYTES), ALIGN(lowest, PMD_SIZE));
-	end = min(ALIGN(end, HUGE_BYTES), ALIGN_DOWN(highest, PMD_SIZE));
-	refused = start >= end || !pcn_touch_huge((void *)start, end - start, PMD_SIZE);
-	if (!refused && __pa(end) >> PAGE_SHIFT <= MAX_PAGES)
-		bitmap_set(populated, __pa(start) / BLOCK_BYTES, (end - start) / BLOCK_BYTES);
+	refused = !pcn_touch_huge((void *)from, to - from, PMD_SIZE);
+	if (!refused && __pa(to) >> PAGE_SHIFT <= MAX_PAGES)
+		bitmap_set(populated, __pa(from) / BLOCK_BYTES, (to - from) / BLOCK_BYTES);
 	return !refused;
 }
 
