@@ -31,14 +31,14 @@ type FlowKey struct {
 
 func (k FlowKey) String() string { return fmt.Sprintf("%s->%s", k.Src, k.Dst) }
 
-// FlowKeyBytes is the size of struct flow_key (bpf/include/flow.h), whose layout is part of the
+// flowKeyBytes is the size of struct flow_key (bpf/include/flow.h), whose layout is part of the
 // maps' interface: two addresses, two ports in network byte order, the protocol, three bytes of
 // zero and the network namespace.
-const FlowKeyBytes = 48
+const flowKeyBytes = 48
 
 // MarshalBinary returns the bytes of struct flow_key.
 func (k FlowKey) MarshalBinary() ([]byte, error) {
-	b := make([]byte, 0, FlowKeyBytes)
+	b := make([]byte, 0, flowKeyBytes)
 	src, dst := k.Src.Addr().As16(), k.Dst.Addr().As16()
 	b = append(b, src[:]...)
 	b = append(b, dst[:]...)
@@ -50,8 +50,8 @@ func (k FlowKey) MarshalBinary() ([]byte, error) {
 
 // UnmarshalBinary decodes struct flow_key.
 func (k *FlowKey) UnmarshalBinary(b []byte) error {
-	if len(b) != FlowKeyBytes {
-		return fmt.Errorf("flow key of %d bytes: want %d", len(b), FlowKeyBytes)
+	if len(b) != flowKeyBytes {
+		return fmt.Errorf("flow key of %d bytes: want %d", len(b), flowKeyBytes)
 	}
 	src := netip.AddrFrom16([16]byte(b[:16])).Unmap()
 	dst := netip.AddrFrom16([16]byte(b[16:32])).Unmap()

@@ -329,7 +329,7 @@ func (n *network) send(packets []packet) {
 	n.beginWatchdogs()
 	senders := map[[2]int]int{}
 	for i, p := range packets {
-		n.check(n.arrive.Track([]loader.FlowKey{n.flow(n.sent+i, p)}, []uint32{uint32(i)}))
+		n.check(n.arrive.Track(n.flow(n.sent+i, p), uint32(i)))
 		at := [2]int{p.from, p.class}
 		fd, ok := senders[at]
 		if !ok {
@@ -505,14 +505,10 @@ func (n *network) dump() string {
 // deliveries reads what became of the packets of the latest run.
 func (n *network) deliveries(packets []packet) []delivery {
 	n.t.Helper()
-	keys := make([]loader.FlowKey, len(packets))
-	for i, p := range packets {
-		keys[i] = n.flow(n.sent-len(packets)+i, p)
-	}
-	arrivals, err := n.arrive.Flows(keys, 1)
-	n.check(err)
 	out := make([]delivery, len(packets))
-	for i, a := range arrivals {
+	for i, p := range packets {
+		a, err := n.arrive.Flow(n.flow(n.sent-len(packets)+i, p), 1)
+		n.check(err)
 		qt.Assert(n.t, qt.IsTrue(a.Packets <= 1),
 			qt.Commentf("packet %d came %d times", i, a.Packets))
 		out[i] = delivery{lost: a.Packets == 0}

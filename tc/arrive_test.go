@@ -62,21 +62,13 @@ func samples(t *testing.T, r *ringbuf.Reader) (events []arriveEventFlow) {
 	}
 }
 
-func oneFlow(a *Arrive, k loader.FlowKey, sampleNs uint64) (Arrival, error) {
-	all, err := a.Flows([]loader.FlowKey{k}, sampleNs)
-	if err != nil {
-		return Arrival{}, err
-	}
-	return all[0], nil
-}
-
 func TestArriveCounts(t *testing.T) {
 	a, _ := newArrive(t, 0, os.Getpagesize())
 	f, other := someFlow(), someFlow()
 	other.dst = f.src
-	qt.Assert(t, qt.IsNil(a.Track([]loader.FlowKey{f.key(6)}, []uint32{1})))
-	qt.Assert(t, qt.IsNil(a.Track([]loader.FlowKey{f.key(17)}, []uint32{2})))
-	qt.Assert(t, qt.IsNil(a.Track([]loader.FlowKey{other.key(6)}, []uint32{3})))
+	qt.Assert(t, qt.IsNil(a.Track(f.key(6), 1)))
+	qt.Assert(t, qt.IsNil(a.Track(f.key(17), 2)))
+	qt.Assert(t, qt.IsNil(a.Track(other.key(6), 3)))
 	timestamps := func(_ *layers.IPv4, tcp *layers.TCP) {
 		tcp.Options = []layers.TCPOption{{OptionType: layers.TCPOptionKindTimestamps,
 			OptionLength: 10, OptionData: make([]byte, 8)}}
@@ -101,22 +93,22 @@ func TestArriveCounts(t *testing.T) {
 	} {
 		a.receive(t, p.timeNs, p.ce, p.frame)
 	}
-	got, err := oneFlow(a, f.key(6), 0)
+	got, err := a.Flow(f.key(6), 0)
 	qt.Assert(t, qt.IsNil(err))
 	qt.Assert(t, qt.Equals(got, Arrival{
 		Packets: 5, MarkedPackets: 3, PayloadBytes: 1502, FirstNs: 1 << 40, LastNs: 1<<40 + 4,
 		BinPackets: 5, BinMarkedPackets: 3, BinBytes: 54 + 1000 + 66 + 500 + 55 + 55 + 60,
 	}))
-	got, err = oneFlow(a, f.key(17), 0)
+	got, err = a.Flow(f.key(17), 0)
 	qt.Assert(t, qt.IsNil(err))
 	qt.Assert(t, qt.Equals(got, Arrival{
 		Packets: 2, PayloadBytes: 300, FirstNs: 1<<40 + 5, LastNs: 1<<40 + 6, BinPackets: 2,
 		BinBytes: 342 + 42,
 	}))
-	got, err = oneFlow(a, other.key(6), 0)
+	got, err = a.Flow(other.key(6), 0)
 	qt.Assert(t, qt.IsNil(err))
 	qt.Assert(t, qt.Equals(got, Arrival{}))
-	_, err = oneFlow(a, other.key(17), 0)
+	_, err = a.Flow(other.key(17), 0)
 	qt.Assert(t, qt.ErrorIs(err, ebpf.ErrKeyNotExist))
 }
 
@@ -133,18 +125,19 @@ func TestArriveRemembers(t *testing.T) {
 	}
 	a.receive(t, 1, false, frames[0]) // nobody tracks it
 	a.receive(t, 2, false, frames[0])
-	qt.Assert(t, qt.IsNil(a.Track(keys, make([]uint32, flows))))
+	for i, k := range keys {
+		qt.Assert(t, qt.IsNil(a.Track(k, uint32(i))))
+	}
 	for round := range uint64(2) {
 		for _, frame := range frames {
 			a.receive(t, 10+round, false, frame)
 		}
 	}
-	qt.Assert(t, qt.IsNil(a.Track([]loader.FlowKey{keys[1]}, []uint32{1}))) // counts anew
+	qt.Assert(t, qt.IsNil(a.Track(keys[1], 1))) // counts anew
 	a.receive(t, 20, false, frames[1])
-	all, err := a.Flows(keys, 0)
-	qt.Assert(t, qt.IsNil(err))
-	qt.Assert(t, qt.HasLen(all, flows))
-	for i, got := range all {
+	for i, k := range keys {
+		got, err := a.Flow(k, 0)
+		qt.Assert(t, qt.IsNil(err))
 		want := uint64(2)
 		if i == 1 {
 			want = 1
@@ -157,14 +150,14 @@ func TestArriveRemembers(t *testing.T) {
 func TestArriveWithoutIdealTime(t *testing.T) {
 	a, _ := newArrive(t, 0, os.Getpagesize())
 	f := someFlow()
-	qt.Assert(t, qt.IsNil(a.Track([]loader.FlowKey{f.key(6)}, []uint32{1})))
+	qt.Assert(t, qt.IsNil(a.Track(f.key(6), 1)))
 	before := monotonicNs(t)
 	cb := carry(5, true)
 	cb[0] ^= 1 << 8 // not the magic
 	r := a.run(t, here, "arrive", f.tcp(t, ect0, 100), skBuff{CB: cb})
 	after := monotonicNs(t)
 	passes(t, r, f.tcp(t, ect0, 100))
-	got, err := oneFlow(a, f.key(6), 0)
+	got, err := a.Flow(f.key(6), 0)
 	qt.Assert(t, qt.IsNil(err))
 	qt.Assert(t, qt.IsTrue(before <= got.FirstNs && got.FirstNs <= after))
 	qt.Assert(t, qt.Equals(got.LastNs, got.FirstNs))
@@ -217,7 +210,7 @@ func TestArriveSink(t *testing.T) {
 	other := f
 	other.src = netip.AddrPortFrom(f.src.Addr(), sinkPort)
 	other.dst = netip.AddrPortFrom(f.dst.Addr(), 10)
-	qt.Assert(t, qt.IsNil(a.Track([]loader.FlowKey{f.key(17)}, []uint32{1})))
+	qt.Assert(t, qt.IsNil(a.Track(f.key(17), 1)))
 	for range 3 {
 		r := a.receive(t, 1, false, f.udp(t, 0, 1458))
 		qt.Assert(t, qt.Equals(r.verdict, tcxDrop))
@@ -229,7 +222,7 @@ func TestArriveSink(t *testing.T) {
 	for _, frame := range [][]byte{f.tcp(t, 0, 100), other.udp(t, 0, 100)} {
 		passes(t, a.receive(t, 1, false, frame), frame)
 	}
-	got, err := oneFlow(a, f.key(17), 0)
+	got, err := a.Flow(f.key(17), 0)
 	qt.Assert(t, qt.IsNil(err))
 	qt.Assert(t, qt.Equals(got.Packets, 3))
 	qt.Assert(t, qt.Equals(got.PayloadBytes, 3*1458))
@@ -240,7 +233,7 @@ func TestArriveSamples(t *testing.T) {
 	const binNs = 1000
 	a, r := newArrive(t, binNs, os.Getpagesize())
 	f := someFlow()
-	qt.Assert(t, qt.IsNil(a.Track([]loader.FlowKey{f.key(6)}, []uint32{42})))
+	qt.Assert(t, qt.IsNil(a.Track(f.key(6), 42)))
 	for _, p := range []struct {
 		timeNs uint64
 		ce     bool
@@ -262,7 +255,7 @@ func TestArriveSamples(t *testing.T) {
 		{Kind: kindFlow, Flow: 42, Bin: 9, ReceivedBytes: 3000, ReceivedPackets: 3,
 			MarkedPackets: 2},
 	}))
-	got, err := oneFlow(a, f.key(6), binNs)
+	got, err := a.Flow(f.key(6), binNs)
 	qt.Assert(t, qt.IsNil(err))
 	qt.Assert(t, qt.Equals(got, Arrival{
 		Packets: 7, MarkedPackets: 4, PayloadBytes: 7 * 946, FirstNs: 5000, LastNs: 10_500,
@@ -278,7 +271,7 @@ func TestArriveCountsLostSamples(t *testing.T) {
 	const binNs, bins = 1000, 200
 	a, r := newArrive(t, binNs, os.Getpagesize())
 	f := someFlow()
-	qt.Assert(t, qt.IsNil(a.Track([]loader.FlowKey{f.key(6)}, []uint32{1})))
+	qt.Assert(t, qt.IsNil(a.Track(f.key(6), 1)))
 	frame := f.tcp(t, ect0, 100)
 	for bin := range uint64(bins + 1) {
 		a.receive(t, (bin+1)*binNs, false, frame)

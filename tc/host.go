@@ -221,69 +221,46 @@ func (a *Arrive) Attach(h netns.NsHandle, ifindex int) error {
 	return a.attach(h, ifindex, "arrive", ebpf.AttachTCXIngress, link.Head())
 }
 
-// Track starts to count flows, whose samples carry these ids. Call it from one goroutine at a time.
-func (a *Arrive) Track(keys []loader.FlowKey, ids []uint32) error {
-	if len(keys) == 0 {
-		return nil
-	}
-	indexes := make([]uint32, len(keys))
-	values := make([]arriveArrival, len(keys))
-	flows := make([][loader.FlowKeyBytes]byte, len(keys))
-	for i, k := range keys {
-		index, again := a.tracked[k]
-		if !again {
-			index = uint32(len(a.tracked))
-			a.tracked[k] = index
-		}
-		indexes[i], values[i].Id = index, ids[i]
-		b, err := k.MarshalBinary()
-		if err != nil {
-			return fmt.Errorf("track flow %s: %w", k, err)
-		}
-		flows[i] = [loader.FlowKeyBytes]byte(b)
-	}
-	// in two system calls, as each takes a microVM microseconds
-	_, err := a.coll.Maps["arrivals"].BatchUpdate(indexes, values, nil)
-	if err == nil {
-		_, err = a.coll.Maps["arrival_index"].BatchUpdate(flows, indexes, nil)
-	}
-	if err == nil {
-		err = a.coll.Variables["tracked"].Set(uint32(len(a.tracked)))
-	}
-	if err != nil {
-		return fmt.Errorf("track %d flows: %w", len(keys), err)
+// Track starts to count a flow, whose samples carry id. Call it from one goroutine at a time.
+func (a *Arrive) Track(k loader.FlowKey, id uint32) error {
+	if err := a.track(k, id); err != nil {
+		return fmt.Errorf("track flow %s: %w", k, err)
 	}
 	return nil
 }
 
-// Flows reads the arrivals of tracked flows.
-func (a *Arrive) Flows(keys []loader.FlowKey, sampleNs uint64) ([]Arrival, error) {
-	if len(keys) == 0 {
-		return nil, nil
+func (a *Arrive) track(k loader.FlowKey, id uint32) error {
+	index, again := a.tracked[k]
+	if !again {
+		index = uint32(len(a.tracked))
+		a.tracked[k] = index
 	}
-	indexes := make([]uint32, len(a.tracked))
-	values := make([]arriveArrival, len(a.tracked))
-	var cursor ebpf.MapBatchCursor
-	_, err := a.coll.Maps["arrivals"].BatchLookup(&cursor, indexes, values, nil)
-	if err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) { // that the map has no more
-		return nil, fmt.Errorf("read arrivals of %d flows: %w", len(keys), err)
+	if err := a.coll.Maps["arrivals"].Put(index, &arriveArrival{Id: id}); err != nil {
+		return err
 	}
-	all := make([]Arrival, len(keys))
-	for i, k := range keys {
-		index, tracked := a.tracked[k]
-		if !tracked {
-			return nil, fmt.Errorf("read arrivals of flow %s: it is not tracked: %w", k,
-				ebpf.ErrKeyNotExist)
-		}
-		v := &values[index] // the map is an array
-		all[i] = Arrival{
-			Packets: v.Packets, PayloadBytes: v.PayloadBytes, MarkedPackets: v.MarkedPackets,
-			FirstNs: v.FirstNs, LastNs: v.LastNs,
-			BinNs: v.Bin * sampleNs, BinBytes: v.BinBytes, BinPackets: v.BinPackets,
-			BinMarkedPackets: v.BinMarkedPackets,
-		}
+	if err := a.coll.Maps["arrival_index"].Put(k, index); err != nil {
+		return err
 	}
-	return all, nil
+	return a.coll.Variables["tracked"].Set(uint32(len(a.tracked)))
+}
+
+// Flow reads the arrivals of a tracked flow.
+func (a *Arrive) Flow(k loader.FlowKey, sampleNs uint64) (Arrival, error) {
+	var v arriveArrival
+	index, tracked := a.tracked[k]
+	if !tracked {
+		return Arrival{}, fmt.Errorf("read arrivals of flow %s: it is not tracked: %w", k,
+			ebpf.ErrKeyNotExist)
+	}
+	if err := a.coll.Maps["arrivals"].Lookup(index, &v); err != nil {
+		return Arrival{}, fmt.Errorf("read arrivals of flow %s: %w", k, err)
+	}
+	return Arrival{
+		Packets: v.Packets, PayloadBytes: v.PayloadBytes, MarkedPackets: v.MarkedPackets,
+		FirstNs: v.FirstNs, LastNs: v.LastNs,
+		BinNs: v.Bin * sampleNs, BinBytes: v.BinBytes, BinPackets: v.BinPackets,
+		BinMarkedPackets: v.BinMarkedPackets,
+	}, nil
 }
 
 // EventsLost returns how many samples found the ring buffer full.

@@ -6,7 +6,6 @@ package ns
 import (
 	"fmt"
 	"runtime"
-	"sync"
 
 	"github.com/vishvananda/netns"
 )
@@ -58,18 +57,15 @@ func do(h netns.NsHandle, fn func() error, end bool) error {
 	return <-done
 }
 
-// own returns the namespace of the process, in which all threads are that are not in [Do]: these
-// start no others. A network of hosts is visited some hundred times, so it is opened once.
-var own = sync.OnceValues(netns.Get)
-
 // inside runs fn in the namespace and returns to the old one. It reports whether that worked.
 // Returning matters on the main thread: Go never ends it, and /proc/self shows its namespace as the
 // process's.
 func inside(h netns.NsHandle, fn func() error) (home bool, err error) {
-	old, err := own()
+	old, err := netns.Get()
 	if err != nil {
 		return true, fmt.Errorf("get the network namespace to return to: %w", err)
 	}
+	defer old.Close()
 	defer func() { home = netns.Set(old) == nil }()
 	if err := netns.Set(h); err != nil {
 		return false, fmt.Errorf("enter network namespace %s: %w", h, err)

@@ -53,8 +53,10 @@ type bursts struct {
 	sockets   map[string]*ipv4.RawConn // by host
 }
 
-// open adds the flows of a burst. Flow ids start at firstID.
-func (b *bursts) open(burst experiment.Burst, firstID int) error {
+// open adds the flows of a burst. Flow ids start at firstID. It calls track with each flow.
+func (b *bursts) open(
+	burst experiment.Burst, firstID int, track func(loader.FlowKey, uint32) error,
+) error {
 	starts := burst.Starts(b.plan.exp.Duration)
 	for _, from := range burst.From {
 		for k := range burst.Flows * len(starts) {
@@ -64,6 +66,9 @@ func (b *bursts) open(burst experiment.Burst, firstID int) error {
 			}
 			flow.startNs = uint64(starts[k/burst.Flows])
 			b.flows = append(b.flows, flow)
+			if err := track(flow.key, flow.id); err != nil {
+				return fmt.Errorf("flow %s: %w", flow.name, err)
+			}
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/pcn-linux/pcn/internal/result"
+	"github.com/pcn-linux/pcn/loader"
 	npecn "github.com/pcn-linux/pcn/qdisc-npecn"
 	"github.com/pcn-linux/pcn/tc"
 )
@@ -50,19 +51,25 @@ func (c *counters) readPorts(f *fabric, endNs uint64, events *eventLog) error {
 }
 
 func (c *counters) readArrivals(f *fabric, t *traffic, w window, events *eventLog) error {
-	keys, _ := t.keys()
-	arrivals, err := f.arrive.Flows(keys, w.sampleNs)
-	if err != nil {
-		return err
+	var keys []loader.FlowKey
+	for _, s := range t.streams {
+		keys = append(keys, s.key)
 	}
-	for id, a := range arrivals {
+	for _, b := range t.bursts.flows {
+		keys = append(keys, b.key)
+	}
+	for id, k := range keys {
+		a, err := f.arrive.Flow(k, w.sampleNs)
+		if err != nil {
+			return err
+		}
 		if a.BinPackets > 0 {
 			events.flows[id][a.BinNs/w.sampleNs] = npecn.FlowSample{
 				Bytes: a.BinBytes, Packets: a.BinPackets, MarkedPackets: a.BinMarkedPackets,
 			}
 		}
+		c.arrivals = append(c.arrivals, a)
 	}
-	c.arrivals = append(c.arrivals, arrivals...)
 	return nil
 }
 

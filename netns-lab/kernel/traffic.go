@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-
-	"github.com/pcn-linux/pcn/loader"
 )
 
 // traffic is all flows of a run. Flow ids count streams first, then bursts.
@@ -55,42 +53,27 @@ func (t *traffic) open(ctx context.Context, f *fabric, c *connector) error {
 	if err := t.senders.pacing.prime(ctx, t.streams); err != nil {
 		return err
 	}
-	if err := t.forgetPriming(f); err != nil {
-		return err
-	}
-	for _, b := range f.plan.exp.Bursts {
-		if err := t.bursts.open(b, len(t.streams)); err != nil {
-			return fmt.Errorf("burst %s: %w", b.Name, err)
+	for _, s := range t.streams {
+		if err := t.begin(f, s); err != nil {
+			return fmt.Errorf("flow %s: %w", s.Name, err)
 		}
 	}
-	if err := f.arrive.Track(t.keys()); err != nil {
-		return err
+	for _, b := range f.plan.exp.Bursts {
+		if err := t.bursts.open(b, len(t.streams), f.arrive.Track); err != nil {
+			return fmt.Errorf("burst %s: %w", b.Name, err)
+		}
 	}
 	return t.bursts.openSockets(f.nodes)
 }
 
-// forgetPriming has NP forget what it saw of the flows.
-func (t *traffic) forgetPriming(f *fabric) error {
-	if f.np == nil {
-		return nil
-	}
-	for _, s := range t.streams {
+// begin forgets what NP saw of a flow's priming, and starts counting it.
+func (t *traffic) begin(f *fabric, s *stream) error {
+	if f.np != nil {
 		if err := f.np.Forget(s.key); err != nil {
-			return fmt.Errorf("flow %s: %w", s.Name, err)
+			return err
 		}
 	}
-	return nil
-}
-
-// keys returns the keys and the ids of all flows, in the order of the ids.
-func (t *traffic) keys() (keys []loader.FlowKey, ids []uint32) {
-	for _, s := range t.streams {
-		keys, ids = append(keys, s.key), append(ids, s.id)
-	}
-	for _, b := range t.bursts.flows {
-		keys, ids = append(keys, b.key), append(ids, b.id)
-	}
-	return keys, ids
+	return f.arrive.Track(s.key, s.id)
 }
 
 // close resets the connections, so that nothing unsent is sent, and waits for the goroutines.
