@@ -31,8 +31,8 @@ var edits = []edit{
 			"\tif (!is_user && ((address >= start_vm && address < end_vm) ||\n" +
 			"\t\t\t pcn_jit_address(address))) {"},
 
-	// With one CPU nothing must be locked: an instruction is not interrupted. To exchange locks always,
-	// and waits for all writes before it, so it becomes a comparison that repeats if it was interrupted.
+	// With one CPU nothing must be locked: an instruction is not interrupted. xchg locks always,
+	// and waits for all writes before it. In its place cmpxchg repeats if it was interrupted.
 	{"arch/x86/net/bpf_jit_comp.c", `if \(atomic_op != BPF_XCHG\)\n\t\tEMIT1\(0xF0\);.*\n\n` +
 		`(\tmaybe_emit_mod\(&prog, dst_reg, src_reg, bpf_size == BPF_DW\);)`,
 		`if (atomic_op == BPF_XCHG && bpf_size == BPF_DW && src_reg == BPF_REG_0 &&
@@ -196,14 +196,15 @@ void pcn_call_failed(void)
 	// The kernel ends below 2 GiB, so addresses of 32 bits do: calls are direct
 	{"arch/um/Makefile", `-mcmodel=large`, "-mcmodel=small"},
 
-	// and the compiler knows what memcpy and memset do, as it does on x86: it copies few bytes itself.
-	// It would copy more by one instruction, which takes longer to start than to call the function.
+	// and the compiler knows what memcpy and memset do, as it does on x86: it copies few bytes
+	// itself. More it would copy by rep movs, which takes longer to start than a call.
 	{"arch/x86/Makefile.um", `-fno-builtin -m64`,
 		"-m64 -mmemcpy-strategy=unrolled_loop:256:noalign,libcall:-1:noalign " +
 			"-mmemset-strategy=unrolled_loop:256:noalign,libcall:-1:noalign"},
 
 	// To switch interrupts off and on is to write a variable: see irqflags.h
-	{"arch/um/include/asm/irqflags.h", `(?s)#define arch_local_save_flags.*\n\n(#define ARCH_IRQ_DIS)`,
+	{"arch/um/include/asm/irqflags.h",
+		`(?s)#define arch_local_save_flags.*\n\n(#define ARCH_IRQ_DISABLED)`,
 		"#include \"../../../x86/um/pcn/irqflags.h\"\n\n$1"},
 	{"arch/um/os-Linux/internal.h", `__thread (int signals_enabled;)`, "$1"},
 	{"arch/um/os-Linux/signal.c", `(?m)^__thread (int signals_enabled;)$`, "$1"},
@@ -211,11 +212,12 @@ void pcn_call_failed(void)
 	{"arch/um/kernel/time.c", `(?m)^\t\tlist_add_tail\(&e->list, &time_travel_irqs\);$`,
 		"$0\n\t\tsignals_pending |= PCN_EVENT_PENDING;"},
 
-	// A timer's interrupt calls the timer, and not what looks for it, counts it, and watches whether
-	// anything comes of it. What interrupts add to random numbers is nothing: see above.
+	// A timer's interrupt calls the timer, and not what looks it up, counts it and watches it. What
+	// interrupts add to random numbers is nothing, see above, but it counts how many there were.
 	{"arch/um/kernel/time.c", `(?m)^(void timer_handler\([^{]*)\{$`,
 		"static irqreturn_t um_timer(int irq, void *dev);\n\n$1{\n\tstruct pt_regs *before;"},
-	{"arch/um/kernel/time.c", `(?m)^\tdo_IRQ\(TIMER_IRQ, regs\);$`, `	before = set_irq_regs((struct pt_regs *)regs);
+	{"arch/um/kernel/time.c", `(?m)^\tdo_IRQ\(TIMER_IRQ, regs\);$`,
+		`	before = set_irq_regs((struct pt_regs *)regs);
 	irq_enter();
 	um_timer(TIMER_IRQ, NULL);
 	add_interrupt_randomness(TIMER_IRQ);
@@ -226,7 +228,8 @@ void pcn_call_failed(void)
 	{"arch/um/os-Linux/signal.c", `memset\(&regs, 0, sizeof\(regs\)\);\n(\ttimer_handler)`,
 		"regs.is_user = 0; /* nothing else is read */\n$1"},
 	// The next event of an idle machine is due: nothing stands before it
-	{"arch/um/kernel/time.c", `(?m)^\t/\* add it without a handler - we deal`, `	e = time_travel_first_event();
+	{"arch/um/kernel/time.c", `(?m)^\t/\* add it without a handler - we deal`,
+		`	e = time_travel_first_event();
 	if (idle && time_travel_mode == TT_MODE_INFCPU && e && !e->onstack) {
 		time_travel_set_time(e->time);
 		time_travel_del_event(e);
@@ -235,12 +238,15 @@ void pcn_call_failed(void)
 	}
 
 $0`},
+	{"arch/um/kernel/time.c", `static (void time_travel_deliver_event\()`,
+		"static __always_inline $1"},
 	{"drivers/char/random.c", `fast_mix\(fast_pool->pool, entropy,[^;]*;`, ""},
 	{"drivers/char/random.c", `unsigned long entropy = random_get_entropy\(\);\n` +
 		`(\tstruct fast_pool \*fast_pool = .*)\n.*get_irq_regs.*\n`, "$1\n"},
 
 	// The host maps neighbours of the kernel's memory in one call
-	{"arch/um/kernel/tlb.c", `ret = ops->mmap\(ops->mm_idp, addr, PAGE_SIZE,(\s+prot, fd, offset\);)`,
+	{"arch/um/kernel/tlb.c",
+		`ret = ops->mmap\(ops->mm_idp, addr, PAGE_SIZE,(\s+prot, fd, offset\);)`,
 		`bytes = PAGE_SIZE;
 			while (addr + bytes < end && pte_needsync(pte[1]) &&
 			       pte_val(pte[1]) == pte_val(pte[0]) + PAGE_SIZE) {
