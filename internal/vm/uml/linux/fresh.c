@@ -17,7 +17,7 @@
 #define MAX_PAGES   (64UL << (30 - PAGE_SHIFT)) /* what is beyond is never fresh */
 #define BLOCK_PAGES 32UL
 #define BLOCK_BYTES (BLOCK_PAGES << PAGE_SHIFT)
-#define HUGE_BYTES  (4 * PMD_SIZE) /* at a time */
+#define HUGE_BYTES  (2 * PMD_SIZE) /* at a time */
 
 static DECLARE_BITMAP(fresh, MAX_PAGES);
 static DECLARE_BITMAP(populated, MAX_PAGES / BLOCK_PAGES);
@@ -42,7 +42,7 @@ static void find_fresh(void)
 /*
  * populate_huge has the host give memory in pages of 2 MiB, from start to end at least. It returns
  * whether it did: not below the part of the memory that is mapped as one, nor where the host has
- * none or is too old.
+ * none, is too old, or was slow once.
  */
 static bool populate_huge(unsigned long start, unsigned long end)
 {

@@ -14,7 +14,7 @@ int pcn_find_hole(int fd, unsigned long from, unsigned long to, unsigned long *s
 /* pcn_touch has the host give memory and map it. A host that can't do that does so at faults. */
 void pcn_touch(void *start, unsigned long bytes);
 
-/* pcn_touch_huge does so in pages of huge_bytes. It returns 0 if the host can't. */
+/* pcn_touch_huge does so in pages of huge_bytes. It returns 0 if the host can't, or is slow. */
 int pcn_touch_huge(void *start, unsigned long bytes, unsigned long huge_bytes);
 
 #endif
