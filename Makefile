@@ -47,9 +47,8 @@ check: guest lint ## lint, and run the tests that need neither root nor the micr
 test: setup-dev build ## run all tests, also those in the microVM
 	$(MAKE) --no-print-directory --jobs 2 --keep-going test-on-host test-beside
 
-# Most of it waits, so that three controls are measured at a time, each in namespaces of its own.
 test-on-host: # needs little CPU, but at once; only root can have that, and most of it needs root
-	nice -n -10 go test -vet=off -p 1 -parallel 3 -timeout 15m $(ON_HOST)
+	nice -n -10 go test -vet=off -p 1 -timeout 15m $(ON_HOST)
 
 test-beside: # all others, with the CPU that test-on-host leaves
 	nice -n 19 go test -vet=off -p 2 -timeout 40m \

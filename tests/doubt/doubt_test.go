@@ -20,9 +20,6 @@ const (
 	transfer = 600 * time.Millisecond
 )
 
-// A machine has one control of a name. So only tests of different controls run beside each other,
-// each in beds of its own. Of those that run so after all others, one registers pcn.
-
 // asGoodAsCUBIC alternates a control and CUBIC in one bed. Rates are the best of up to 12 rounds:
 // what else the machine does only lowers them. Losses are medians, and their bound is wide: without
 // a fallback, they are a thousand times as many.
@@ -49,7 +46,6 @@ func asGoodAsCUBIC(t *testing.T, b *bed, control, peer string, d time.Duration) 
 func TestPeerRefusesECN(t *testing.T) {
 	for _, control := range []string{"pcn", "pcn_dctcp", "ldcp", ownWindow} {
 		t.Run(control, func(t *testing.T) {
-			t.Parallel()
 			c := registered(t, control, 0)
 			b := newBed(t, tailDrop)
 			b.noECN(t)
@@ -71,7 +67,6 @@ func TestNothingMarks(t *testing.T) {
 		{"pcn", tailDrop}, {"ldcp", tailDrop / 8}, // a window that grows slowly fills no more
 	} {
 		t.Run(test.control, func(t *testing.T) {
-			t.Parallel()
 			c := registered(t, test.control, 0)
 			b := newBed(t, test.drop)
 			if c.Hears() == "cnp" {
@@ -183,7 +178,6 @@ func TestMarksAndCNPs(t *testing.T) {
 
 // The control goes by CNPs only, and the peer sends none.
 func TestPeerSendsNoCNPs(t *testing.T) {
-	t.Parallel()
 	registered(t, "pcn", 0, "feedback", "cnp")
 	b := newBed(t, tailDrop)
 	asGoodAsCUBIC(t, b, "pcn", "pcn", 2*time.Second)
@@ -192,7 +186,6 @@ func TestPeerSendsNoCNPs(t *testing.T) {
 func TestTableFull(t *testing.T) {
 	for _, control := range []string{"pcn", "pcn_dctcp", "ldcp", ownWindow} {
 		t.Run(control, func(t *testing.T) {
-			t.Parallel()
 			c := registered(t, control, 1)
 			b := newBed(t, tailDrop)
 			f := b.connect(t, control, control, 0, 0) // takes the entry

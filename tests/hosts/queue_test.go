@@ -22,19 +22,16 @@ const optionECN = 8
 // have ECN: otherwise they would have TCP's window for life, and take the others' share.
 func TestConnectionsOpenIntoAFullQueue(t *testing.T) {
 	for _, control := range []string{"pcn", "ldcp", "pcn_dctcp"} {
-		t.Run(control, func(t *testing.T) {
-			t.Parallel() // each control has a bed of its own
-			for _, connections := range []int{16, 64} {
-				t.Run(fmt.Sprint(connections), func(t *testing.T) {
-					mostOf(t, control, 1, func() (jain float64, ok, busy bool) {
-						t.Run("try", func(t *testing.T) {
-							jain, busy = openIntoAFullQueue(t, control, connections)
-						})
-						return jain, jain >= 0.95, busy
+		for _, connections := range []int{16, 64} {
+			t.Run(fmt.Sprintf("%s/%d", control, connections), func(t *testing.T) {
+				mostOf(t, control, 1, func() (jain float64, ok, busy bool) {
+					t.Run("try", func(t *testing.T) {
+						jain, busy = openIntoAFullQueue(t, control, connections)
 					})
+					return jain, jain >= 0.95, busy
 				})
-			}
-		})
+			})
+		}
 	}
 }
 

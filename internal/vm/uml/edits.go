@@ -85,6 +85,7 @@ void pcn_call_failed(void)
 	// A fault gives several pages, and the host maps them at once
 	{"arch/um/kernel/trap.c", `(?m)^\t\} while \(!pte_present\(\*pte\)\);$`,
 		"$0\n\tpcn_fault_around(vma, address);"},
+	{"mm/memory.c", `65536 >> PAGE_SHIFT`, "PMD_SIZE >> PAGE_SHIFT"}, // of files
 	{"arch/um/kernel/skas/stub.c", `MAP_SHARED \| MAP_FIXED`, "$0 | MAP_POPULATE"},
 
 	// Fresh memory is zero already: see fresh.c
@@ -173,6 +174,68 @@ void pcn_call_failed(void)
 
 	// The kernel ends below 2 GiB, so addresses of 32 bits do: calls are direct
 	{"arch/um/Makefile", `-mcmodel=large`, "-mcmodel=small"},
+
+	// and the compiler knows what memcpy and memset do, as it does on x86: it copies few bytes
+	// itself. More it would copy by rep movs, which takes longer to start than a call.
+	{"arch/x86/Makefile.um", `-fno-builtin -m64`,
+		"-m64 -mmemcpy-strategy=unrolled_loop:256:noalign,libcall:-1:noalign " +
+			"-mmemset-strategy=unrolled_loop:256:noalign,libcall:-1:noalign"},
+
+	// To switch interrupts off and on is to write a variable: see irqflags.h
+	{"arch/um/include/asm/irqflags.h",
+		`(?s)#define arch_local_save_flags.*\n\n(#define ARCH_IRQ_DISABLED)`,
+		"#include \"../../../x86/um/pcn/irqflags.h\"\n\n$1"},
+	{"arch/um/os-Linux/internal.h", `__thread (int signals_enabled;)`, "$1"},
+	{"arch/um/os-Linux/signal.c", `(?m)^__thread (int signals_enabled;)$`, "$1"},
+	{"arch/um/os-Linux/signal.c", `static __thread (unsigned int signals_pending;)`, "$1"},
+	{"arch/um/kernel/time.c", `(?m)^\t\tlist_add_tail\(&e->list, &time_travel_irqs\);$`,
+		"$0\n\t\tsignals_pending |= PCN_EVENT_PENDING;"},
+
+	// A timer's interrupt calls the timer, and not what looks it up, counts it and watches it. What
+	// interrupts add to random numbers is nothing, see above, but it counts how many there were.
+	{"arch/um/kernel/time.c", `(?m)^(void timer_handler\([^{]*)\{$`,
+		"static irqreturn_t um_timer(int irq, void *dev);\n\n$1{\n\tstruct pt_regs *before;"},
+	{"arch/um/kernel/time.c", `(?m)^\tdo_IRQ\(TIMER_IRQ, regs\);$`,
+		`	before = set_irq_regs((struct pt_regs *)regs);
+	irq_enter();
+	um_timer(TIMER_IRQ, NULL);
+	add_interrupt_randomness(TIMER_IRQ);
+	irq_exit();
+	set_irq_regs(before);`},
+	{"arch/um/kernel/time.c", `(?m)^#include <linux/interrupt\.h>$`,
+		"$0\n#include <linux/random.h>\n#include <asm/irq_regs.h>"},
+	{"arch/um/os-Linux/signal.c", `memset\(&regs, 0, sizeof\(regs\)\);\n(\ttimer_handler)`,
+		"regs.is_user = 0; /* nothing else is read */\n$1"},
+	// The next event of an idle machine is due: nothing stands before it
+	{"arch/um/kernel/time.c", `(?m)^\t/\* add it without a handler - we deal`,
+		`	e = time_travel_first_event();
+	if (idle && time_travel_mode == TT_MODE_INFCPU && e && !e->onstack) {
+		time_travel_set_time(e->time);
+		time_travel_del_event(e);
+		time_travel_deliver_event(e);
+		return;
+	}
+
+$0`},
+	{"arch/um/kernel/time.c", `static (void time_travel_deliver_event\()`,
+		"static __always_inline $1"},
+	{"drivers/char/random.c", `fast_mix\(fast_pool->pool, entropy,[^;]*;`, ""},
+	{"drivers/char/random.c", `unsigned long entropy = random_get_entropy\(\);\n` +
+		`(\tstruct fast_pool \*fast_pool = .*)\n.*get_irq_regs.*\n`, "$1\n"},
+
+	// The host maps neighbours of the kernel's memory in one call
+	{"arch/um/kernel/tlb.c",
+		`ret = ops->mmap\(ops->mm_idp, addr, PAGE_SIZE,(\s+prot, fd, offset\);)`,
+		`bytes = PAGE_SIZE;
+			while (addr + bytes < end && pte_needsync(pte[1]) &&
+			       pte_val(pte[1]) == pte_val(pte[0]) + PAGE_SIZE) {
+				*pte = pte_mkuptodate(*pte);
+				pte++;
+				bytes += PAGE_SIZE;
+			}
+			ret = ops->mmap(ops->mm_idp, addr, bytes,$1
+			addr += bytes - PAGE_SIZE;`},
+	{"arch/um/kernel/tlb.c", `int r, w, x, prot;`, "$0\n\t\t\tunsigned long bytes;"},
 
 	// Nothing of the host is touched: memory is a file without a name, there is no folder ~/.uml,
 	// and a machine that restarts ends

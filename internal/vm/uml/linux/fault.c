@@ -7,7 +7,7 @@
  * Each fault is handed over to the kernel and back, which takes longer than to give a page. So a
  * fault in a program's own memory gives it the neighbours too, up to so many bytes, aligned.
  */
-#define AROUND (32 * PAGE_SIZE)
+#define AROUND (128 * PAGE_SIZE)
 
 void pcn_fault_around(struct vm_area_struct *vma, unsigned long address)
 {
