@@ -91,7 +91,7 @@ func (h *hostMaps) shared() bool {
 // the longest link takes, and how many times as fast they can be. In windows of few packets parts
 // wait for each other most of the time.
 const (
-	manyPackets = 1000
+	manyPackets = 300
 	fastEnough  = 1.5
 )
 

@@ -252,15 +252,17 @@ func checkPods(t *testing.T, w *world) {
 
 // Unasked, a run has several parts only if each has much to do.
 func TestIfBusy(t *testing.T) {
+	fewer := strings.NewReplacer("H0..H63", "H0..H15", "H64..H127", "H64..H79")
 	for _, c := range []struct {
 		name, experiment string
 		want             int
 	}{
 		{"1600 packets", busyNetwork, 2},
-		{"800 packets",
-			strings.Replace(busyNetwork, "H64..H127, to: H0..H63", "H64, to: H0", 1), 1},
-		{"slow", strings.Replace(busyNetwork, "to: H0..H63}", "to: H0..H63, limit_rate: 1Gbps}", 1),
-			1},
+		{"400 packets", fewer.Replace(busyNetwork), 2},
+		{"212 packets", strings.NewReplacer("H64..H79, to: H0..H15", "H64, to: H0").Replace(
+			fewer.Replace(busyNetwork)), 1},
+		{"slow", strings.ReplaceAll(busyNetwork, "}\n  - {name: B", ", limit_rate: 1Gbps}\n"+
+			"  - {name: B, limit_rate: 1Gbps"), 1},
 		{"small", strings.Replace(inStep, "SCHEME", "dcqcn", 1), 1},
 	} {
 		e := parse(t, c.experiment)
