@@ -5,8 +5,8 @@ package sim
 // This file is what parts of a run (windows.go) tell each other at the end of a window.
 //
 // Results are the same bytes with any number of parts because events have an order that does not
-// depend on parts: see [event.before]. What happens at a node depends on the order of its own events
-// only, and these are all in the queue of its part before the first of them happens.
+// depend on parts: see [event.before]. What happens at a node depends on the order of its own
+// events only, and these are all in the queue of its part before the first of them happens.
 
 // sending is what a part tells the others at the end of a window.
 type sending struct {

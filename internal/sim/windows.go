@@ -276,8 +276,9 @@ func (b *barrier) init(parts int) {
 	}
 }
 
-// mostSpins is how often a part looks whether the others have come, before it sleeps: some 250 us. One
-// that sleeps goes on 50 to 100 us late on a virtual machine, as long as a window of many packets.
+// mostSpins is how often a part looks whether the others have come, before it sleeps: some 250 us.
+// One that sleeps goes on 50 to 100 us late on a virtual machine, as long as a window of many
+// packets.
 const mostSpins = 500_000
 
 func (b *barrier) wait() {
