@@ -31,25 +31,33 @@ const (
 	evEnd                 // the measured time ends
 )
 
-// event is a value in the queue: its time, and what it is about.
+// event is a value in the queue: its time, its order among others at the same ns, and what it is
+// about.
 type event struct {
 	at    int64
-	order uint64 // kind, then arg
+	order uint64 // kind, how long before it was pushed (the longer, the less), and arg
 }
 
-const kindShift = 32
+// An order has kindBits for the kind, and ageBits for the age in ns, which is 0.27 s at most.
+const argBits, ageBits, kindBits = 32, 28, 4
 
-func newEvent(at int64, k kind, arg uint32) event {
-	return event{at, uint64(k)<<kindShift | uint64(arg)}
+const _ = uint(1<<kindBits - 1 - evEnd) // does not compile if there are more kinds
+
+// newEvent returns an event that is pushed at a time.
+func newEvent(pushed, at int64, k kind, arg uint32) event {
+	const oldest = 1<<ageBits - 1
+	age := oldest - uint64(min(at-pushed, oldest))
+	return event{at, uint64(k)<<(argBits+ageBits) | age<<argBits | uint64(arg)}
 }
 
-func (e *event) kind() kind { return kind(e.order >> kindShift) }
+func (e *event) kind() kind { return kind(e.order >> (argBits + ageBits)) }
 
 func (e *event) arg() uint32 { return uint32(e.order) }
 
-// before is the order of events: of several at the same ns that of their kinds, and of several of a
-// kind that of their ports, flows or nodes. So it depends on nothing but what happens: parts of a
-// run have it without asking each other. Events that are equal are the same.
+// before is the order of events: of several at the same ns that of their kinds; of several of a
+// kind those come first that were pushed first, as timers of Linux do; of several that were pushed
+// at the same ns that of their ports, flows or nodes. So it depends on nothing but what happens:
+// parts of a run have it without asking each other. Events that are equal are the same.
 func (e *event) before(other *event) bool {
 	return e.at < other.at || e.at == other.at && e.order < other.order
 }
@@ -60,12 +68,12 @@ func (e *event) before(other *event) bool {
 // comes last.
 type eventQueue struct {
 	shift    uint                 // a bucket is 2^shift ns wide
+	time     int64                // of the event that happens
 	now      int64                // number of the running bucket
 	running  []event              // its events in their order, of which done are over
 	done     int                  // index into running
 	soon     eventHeap            // more events of the running bucket
 	spare    []event              // as large as running was, for sorting
-	spread   [1 << kindBits]uint8 // by kind: args shifted by so much are 0 to 15, or few are not
 	buckets  [buckets]int32       // by number, modulo buckets: its last chunk; 0: it is empty
 	occupied [buckets / 64]uint64 // bit for each bucket that has events
 	chunks   []chunk              // the first is none
@@ -90,18 +98,9 @@ type chunk struct {
 const chunkEvents = 7
 
 // begin has the clock begin at start. Most events should be less than horizon ahead when they are
-// pushed, and about so many ports and flows.
-func (q *eventQueue) begin(start, horizon int64, ports, flows int) {
-	for k := range q.spread {
-		most := ports
-		switch kind(k) {
-		case evLink, evRepeat:
-			most = int(linkArg(int32(ports), 0, 0))
-		case evWake, evStart, evTimeout, evAck, evWindow:
-			most = flows
-		}
-		q.spread[k] = uint8(max(bits.Len(uint(most))-spreadBits, 0))
-	}
+// pushed.
+func (q *eventQueue) begin(start, horizon int64) {
+	q.time = start
 	q.shift = uint(bits.Len64(uint64(horizon / buckets)))
 	q.now = start >> q.shift
 	q.chunks = make([]chunk, 1)
@@ -161,9 +160,11 @@ func (q *eventQueue) take(slot int64, to []event) []event {
 	return to
 }
 
-func (q *eventQueue) push(at int64, k kind, arg uint32) {
-	e := newEvent(at, k, arg)
-	number := at >> q.shift
+func (q *eventQueue) push(at int64, k kind, arg uint32) { q.add(newEvent(q.time, at, k, arg)) }
+
+// add puts an event into the queue.
+func (q *eventQueue) add(e event) {
+	number := e.at >> q.shift
 	switch ahead := number - q.now; {
 	case ahead <= 0:
 		q.pushSoon(e)
@@ -205,17 +206,19 @@ func (q *eventQueue) alone(now int64) bool { return q.empty() || q.head().at > n
 func (q *eventQueue) empty() bool { return q.done == len(q.running) && len(q.soon.events) == 0 }
 
 // pop removes the first event; false if there is none.
-func (q *eventQueue) pop() (event, bool) {
+func (q *eventQueue) pop() (e event, ok bool) {
 	for q.empty() {
 		if !q.turn() {
 			return event{}, false
 		}
 	}
 	if q.isSoon() {
-		return q.soon.pop(), true
+		e = q.soon.pop()
+	} else {
+		e = q.running[q.done]
+		q.done++
 	}
-	e := q.running[q.done]
-	q.done++
+	q.time = e.at
 	return e, true
 }
 
@@ -299,7 +302,7 @@ func (q *eventQueue) nextNear() int64 {
 }
 
 // few is how many events are sorted one by one.
-const few = 16
+const few = 32
 
 // sort sorts the running bucket.
 func (q *eventQueue) sort() {
@@ -331,25 +334,18 @@ func sortEvents(events []event) {
 	}
 }
 
-// kindBits are enough for a kind, and spreadBits tell apart most args of a kind at a ns. mostShift
-// is that of the widest bucket that sortByKind sorts.
-const kindBits, spreadBits, mostShift = 4, 4, 4
+// mostShift is that of the widest bucket that sortByKind sorts.
+const mostShift = 3
 
-const _ = uint(1<<kindBits - 1 - evEnd) // does not compile if there are more kinds
-
-// sortByKind sorts the running bucket by ns, by kind, and by the first bits of arg, so that few
-// events are in a place. Then it sorts those of each place.
+// sortByKind sorts the running bucket by ns and kind first. Those of a kind are in the order of
+// their pushes then, which is nearly theirs.
 func (q *eventQueue) sortByKind() {
-	const placeBits = kindBits + spreadBits
-	var places [1 << placeBits]int32 // where the next event goes
+	var all [1 << (mostShift + kindBits)]int32 // where the next event of a ns and kind goes
+	places := all[:1<<(q.shift+kindBits)]
 	mask := int64(1)<<q.shift - 1
-	place := func(e *event) *int32 {
-		k := e.order >> kindShift & (1<<kindBits - 1)
-		spread := min(uint64(e.arg())>>q.spread[k], 1<<spreadBits-1) >> q.shift
-		return &places[uint8(uint64(e.at&mask)<<(placeBits-q.shift)|k<<(spreadBits-q.shift)|spread)]
-	}
 	for i := range q.running {
-		*place(&q.running[i])++
+		e := &q.running[i]
+		places[(e.at&mask)<<kindBits|int64(e.kind())]++
 	}
 	sum := int32(0)
 	for i, n := range places {
@@ -358,17 +354,33 @@ func (q *eventQueue) sortByKind() {
 	}
 	q.spare = slices.Grow(q.spare[:0], len(q.running))[:len(q.running)]
 	for i := range q.running {
-		to := place(&q.running[i])
-		q.spare[*to] = q.running[i]
+		e := &q.running[i]
+		to := &places[(e.at&mask)<<kindBits|int64(e.kind())]
+		q.spare[*to] = *e
 		*to++
 	}
 	q.running, q.spare = q.spare, q.running
 	begin := int32(0)
 	for _, end := range places {
-		if end-begin > 1 {
-			sortEvents(q.running[begin:end])
-		}
+		sortRun(q.running[begin:end])
 		begin = end
+	}
+}
+
+// sortRun sorts events that are nearly in order, however many they are, but takes long for none.
+func sortRun(events []event) {
+	moves := 0
+	for i := 1; i < len(events); i++ {
+		e := events[i]
+		k := i
+		for ; k > 0 && e.before(&events[k-1]); k-- {
+			events[k] = events[k-1]
+		}
+		events[k] = e
+		if moves += i - k; moves > 16*len(events) {
+			sortEvents(events)
+			return
+		}
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/go-quicktest/qt"
 )
 
-// Events come in the order of time, then of kind, then of what they are about; near and far ones,
+// Events come in the order of time, then of kind, then of their pushes, then of what they are about; near and far ones,
 // many and few at a time, and those that are pushed while others of their time are handled.
 func TestEventsInOrder(t *testing.T) {
 	for _, horizon := range []int64{100, 5_000, 200_000} {
@@ -19,11 +19,11 @@ func TestEventsInOrder(t *testing.T) {
 			var q eventQueue
 			var want []event
 			const start = 1_000_000_123
-			q.begin(start, horizon, 1000, 1000)
+			q.begin(start, horizon)
 			pushed := 0
 			push := func(now int64) {
 				pushed++
-				e := newEvent(now+rng.Int64N(int64(spread)), kind(rng.IntN(int(evEnd)+1)),
+				e := newEvent(now, now+rng.Int64N(int64(spread)), kind(rng.IntN(int(evEnd)+1)),
 					rng.Uint32()>>rng.IntN(32))
 				q.push(e.at, e.kind(), e.arg())
 				want = append(want, e)

@@ -26,6 +26,7 @@ type outbox struct {
 // crossing is a packet on a wire from part to part.
 type crossing struct {
 	port   int32 // that sent it
+	pushed int64 // when its arrival is pushed, see putOnWire
 	packet packet
 }
 
@@ -52,7 +53,8 @@ func (p *part) outbox(node int32, at int64) *outbox {
 func (w *world) handOver(id int32, p *port, i int32) {
 	k := &w.packets.packets[i]
 	o := w.part.outbox(p.peer, k.arrived)
-	o.packets = append(o.packets, crossing{id, *k})
+	o.packets = append(o.packets, crossing{id, max(w.now, p.lastArrival), *k})
+	p.lastArrival = k.arrived
 	if t := w.transport.telemetry; t != nil {
 		o.headers = append(o.headers, *t.of(i))
 	}
@@ -66,7 +68,7 @@ func (w *world) pushLink(in *port, at int64, arg uint32) {
 		return
 	}
 	o := w.part.outbox(in.peer, at)
-	o.links = append(o.links, newEvent(at, evLink, arg))
+	o.links = append(o.links, newEvent(w.now, at, evLink, arg))
 }
 
 // exchange takes what others have sent in a window.
@@ -78,7 +80,7 @@ func (w *world) exchange() {
 		}
 		o := &x.part.both[p.window&1].to[p.index]
 		for _, e := range o.links {
-			w.events.push(e.at, e.kind(), e.arg())
+			w.events.add(e)
 		}
 		for k := range o.packets {
 			w.takeOver(o, k)
@@ -94,5 +96,5 @@ func (w *world) takeOver(o *outbox, number int) {
 	if t := w.transport.telemetry; t != nil {
 		*t.of(i) = o.headers[number]
 	}
-	w.putOnWire(c.port, &w.ports[c.port], i)
+	w.putOnWire(c.port, &w.ports[c.port], i, c.pushed)
 }

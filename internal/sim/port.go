@@ -123,6 +123,8 @@ type portRest struct {
 	doomed    uint32 // first packets on the wire, which were there when the link failed
 	deafUntil int64  // PAUSE and RESUME that take effect before were lost
 
+	lastArrival int64 // of a packet that was sent, if the link is cut
+
 	// chances that the link loses a packet, in units of 2^-32: behind one that it did not lose, and
 	// behind one that it did
 	losesFirst, losesOn uint64
@@ -377,14 +379,15 @@ func (w *world) transmit(id int32, p *port, q *queue, class uint8) {
 		w.handOver(id, p, i)
 		return
 	}
-	w.putOnWire(id, p, i)
+	w.putOnWire(id, p, i, w.now)
 }
 
-// putOnWire puts a packet on a port's wire. The arrival of the one before it pushes its own.
-func (w *world) putOnWire(id int32, p *port, i int32) {
+// putOnWire puts a packet on a port's wire. Its arrival is pushed by that of the packet before it;
+// if none is on the wire, at the time pushed.
+func (w *world) putOnWire(id int32, p *port, i int32, pushed int64) {
 	p.wire.push(&w.packets, i)
 	if p.wire.packets == 1 {
-		w.events.push(w.packets.packets[i].arrived, evArrive, uint32(id))
+		w.events.add(newEvent(pushed, w.packets.packets[i].arrived, evArrive, uint32(id)))
 	}
 }
 

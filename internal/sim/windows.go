@@ -104,7 +104,7 @@ func (w *world) pushWhole(at int64, k kind) {
 		w.events.push(at, k, 0)
 		return
 	}
-	w.part.team.whole.push(newEvent(at, k, 0))
+	w.part.team.whole.push(newEvent(at, at, k, 0))
 }
 
 // runParts is run for several parts.
@@ -209,6 +209,9 @@ func (t *team) stop(w *world, next int64) int64 {
 		if w.part.index == 0 {
 			e := t.whole.pop()
 			w.now = e.at
+			for _, x := range t.worlds {
+				x.events.time = e.at
+			}
 			w.happen(&e)
 		}
 		t.barrier.wait()

@@ -366,7 +366,7 @@ func (w *world) schedule() {
 	e := w.plan.exp
 	rng := w.plan.rng()
 	for _, x := range w.worlds() {
-		x.events.begin(w.now, w.longestHop(), len(w.ports), len(w.transport.flows))
+		x.events.begin(w.now, w.longestHop())
 	}
 	for i := range w.transport.flows {
 		f := &w.transport.flows[i]
