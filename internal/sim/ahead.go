@@ -51,14 +51,14 @@ func (w *world) readAhead() {
 	for i := range events {
 		switch e := &events[i]; e.kind() {
 		case evArrive:
-			p := &w.ports[e.arg()]
+			p := &w.ports[e.arg]
 			a.arrivals = append(a.arrivals, reading{packet: p.wire.head, back: p.back})
 		case evDecide:
-			p := &w.ports[e.arg()]
+			p := &w.ports[e.arg]
 			if class := bits.Len8(p.backlog) - 1; class >= 0 {
 				q := &p.queues[class]
 				a.departures = append(a.departures,
-					reading{packet: q.head, port: int32(e.arg()), class: uint8(class)})
+					reading{packet: q.head, port: int32(e.arg), class: uint8(class)})
 			}
 			a.sum += uint64(p.core) + p.counters.sentPackets
 		}

@@ -35,31 +35,36 @@ const (
 // about.
 type event struct {
 	at    int64
-	order uint64 // kind, how long before it was pushed (the longer, the less), and arg
+	order uint64 // kind, how long before it was pushed (the longer, the less), world.turns
+	arg   uint32
 }
 
 // An order has kindBits for the kind, and ageBits for the age in ns, which is 0.27 s at most.
-const argBits, ageBits, kindBits = 32, 28, 4
+const turnBits, ageBits, kindBits = 32, 28, 4
 
 const _ = uint(1<<kindBits - 1 - evEnd) // does not compile if there are more kinds
 
 // newEvent returns an event that is pushed at a time.
-func newEvent(pushed, at int64, k kind, arg uint32) event {
+func newEvent(pushed, at int64, k kind, turn, arg uint32) event {
 	const oldest = 1<<ageBits - 1
 	age := oldest - uint64(min(at-pushed, oldest))
-	return event{at, uint64(k)<<(argBits+ageBits) | age<<argBits | uint64(arg)}
+	return event{at, uint64(k)<<(turnBits+ageBits) | age<<turnBits | uint64(turn), arg}
 }
 
-func (e *event) kind() kind { return kind(e.order >> (argBits + ageBits)) }
-
-func (e *event) arg() uint32 { return uint32(e.order) }
+func (e *event) kind() kind { return kind(e.order >> (turnBits + ageBits)) }
 
 // before is the order of events: of several at the same ns that of their kinds; of several of a
-// kind those come first that were pushed first, as timers of Linux do; of several that were pushed
-// at the same ns that of their ports, flows or nodes. So it depends on nothing but what happens:
-// parts of a run have it without asking each other. Events that are equal are the same.
+// kind those come first that were pushed first, as timers of Linux do. Of arrivals that were pushed
+// at the same ns that comes first whose port was first at the node before, as it would be if timers
+// of equal ports had been pushed one after the other ever since. What is left goes by the numbers
+// of ports, flows or nodes. So the order depends on nothing but what happens, and for a node on
+// what happens there: parts of a run have it without asking each other. Events that are equal are
+// the same.
 func (e *event) before(other *event) bool {
-	return e.at < other.at || e.at == other.at && e.order < other.order
+	if e.at != other.at {
+		return e.at < other.at
+	}
+	return e.order < other.order || e.order == other.order && e.arg < other.arg
 }
 
 // eventQueue has the events to come, and hands them out in their order. It is a calendar: events of
@@ -91,11 +96,10 @@ type chunk struct {
 	events [chunkEvents]event
 	next   int32 // the next of the bucket, or of those that are free; the first behind the last
 	count  int32
-	_      [8]byte
 }
 
 // chunkEvents makes a chunk two lines of the cache.
-const chunkEvents = 7
+const chunkEvents = 5
 
 // begin has the clock begin at start. Most events should be less than horizon ahead when they are
 // pushed.
@@ -160,7 +164,7 @@ func (q *eventQueue) take(slot int64, to []event) []event {
 	return to
 }
 
-func (q *eventQueue) push(at int64, k kind, arg uint32) { q.add(newEvent(q.time, at, k, arg)) }
+func (q *eventQueue) push(at int64, k kind, arg uint32) { q.add(newEvent(q.time, at, k, 0, arg)) }
 
 // add puts an event into the queue.
 func (q *eventQueue) add(e event) {

@@ -24,8 +24,8 @@ func TestEventsInOrder(t *testing.T) {
 			push := func(now int64) {
 				pushed++
 				e := newEvent(now, now+rng.Int64N(int64(spread)), kind(rng.IntN(int(evEnd)+1)),
-					rng.Uint32()>>rng.IntN(32))
-				q.push(e.at, e.kind(), e.arg())
+					0, rng.Uint32()>>rng.IntN(32))
+				q.push(e.at, e.kind(), e.arg)
 				want = append(want, e)
 			}
 			for range 500 {

@@ -68,7 +68,7 @@ func (w *world) pushLink(in *port, at int64, arg uint32) {
 		return
 	}
 	o := w.part.outbox(in.peer, at)
-	o.links = append(o.links, newEvent(w.now, at, evLink, arg))
+	o.links = append(o.links, newEvent(w.now, at, evLink, 0, arg))
 }
 
 // exchange takes what others have sent in a window.

@@ -160,6 +160,7 @@ func (p *port) beginBin() {
 // node is a host or a switch.
 type node struct {
 	isHost      bool
+	arrivals    uint32 // packets that came
 	used        uint64 // bytes in its buffer
 	bufferBytes uint64 // its size
 	// Where parts of it are not shared: the shared part's size, and what is in it.
@@ -387,8 +388,14 @@ func (w *world) transmit(id int32, p *port, q *queue, class uint8) {
 func (w *world) putOnWire(id int32, p *port, i int32, pushed int64) {
 	p.wire.push(&w.packets, i)
 	if p.wire.packets == 1 {
-		w.events.add(newEvent(pushed, w.packets.packets[i].arrived, evArrive, uint32(id)))
+		w.pushArrival(id, p, pushed)
 	}
+}
+
+// pushArrival pushes the arrival of the first packet on a port's wire.
+func (w *world) pushArrival(id int32, p *port, pushed int64) {
+	at := w.packets.packets[p.wire.head].arrived
+	w.events.add(newEvent(pushed, at, evArrive, w.turns[id], uint32(id)))
 }
 
 // occupy has the link taken by a packet that starts.
@@ -441,8 +448,11 @@ func (w *world) relayed(host, i int32) bool {
 func (w *world) arrive(id int32) {
 	p := &w.ports[id]
 	i := p.wire.pop(&w.packets)
+	n := &w.nodes[p.peer]
+	n.arrivals++
+	w.turns[id] = n.arrivals
 	if p.wire.packets > 0 {
-		w.events.push(w.packets.packets[p.wire.head].arrived, evArrive, uint32(id))
+		w.pushArrival(id, p, w.now)
 	}
 	if p.unsound && w.lost(p) {
 		w.loseOnLink(id, i)

@@ -104,7 +104,7 @@ func (w *world) pushWhole(at int64, k kind) {
 		w.events.push(at, k, 0)
 		return
 	}
-	w.part.team.whole.push(newEvent(at, at, k, 0))
+	w.part.team.whole.push(newEvent(at, at, k, 0, 0))
 }
 
 // runParts is run for several parts.

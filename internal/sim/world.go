@@ -32,6 +32,7 @@ type world struct {
 	packets   slab
 	ports     []port
 	nodes     []node
+	turns     []uint32 // by port: of its last packet, among all that came to the other end
 	changes   []linkChange
 	transport transport
 
@@ -257,6 +258,7 @@ func (w *world) addPorts() error {
 		n.bufferBytes = cmp.Or(uint64(n.own.Buffer), uint64(p.exp.Switch.Buffer))
 	}
 	w.calmBytes, w.calmUsed = math.MaxUint64, math.MaxUint64
+	w.turns = make([]uint32, len(p.ends))
 	w.ports = makeHuge[port](len(p.ends), len(p.ends))
 	rests := make([]portRest, len(p.ends))
 	data := p.exp.DataClasses()
@@ -443,27 +445,27 @@ func (w *world) happen(e *event) {
 	t := &w.transport
 	switch e.kind() {
 	case evArrive:
-		w.arrive(int32(e.arg()))
+		w.arrive(int32(e.arg))
 	case evDecide:
-		w.decide(int32(e.arg()))
+		w.decide(int32(e.arg))
 	case evWake:
-		t.wake(&t.flows[e.arg()])
+		t.wake(&t.flows[e.arg])
 	case evLink:
-		w.linkEvent(e.arg())
+		w.linkEvent(e.arg)
 	case evStart:
-		t.begin(&t.flows[e.arg()])
+		t.begin(&t.flows[e.arg])
 	case evRelease:
-		t.release(int(e.arg()))
+		t.release(int(e.arg))
 	case evAck:
-		t.ackDue(&t.flows[e.arg()])
+		t.ackDue(&t.flows[e.arg])
 	case evWindow:
-		t.windowDue(&t.flows[e.arg()])
+		t.windowDue(&t.flows[e.arg])
 	case evTimeout:
-		t.timeout(&t.flows[e.arg()])
+		t.timeout(&t.flows[e.arg])
 	case evRepeat:
-		w.repeat(e.arg())
+		w.repeat(e.arg)
 	case evRate:
-		w.changeLink(w.changes[e.arg()])
+		w.changeLink(w.changes[e.arg])
 	case evBin:
 		w.record.endBin(w)
 		w.retireSplit()
@@ -472,7 +474,7 @@ func (w *world) happen(e *event) {
 		w.watchDeadlock()
 		w.retireSplit()
 	case evPoll:
-		w.poll(e.arg())
+		w.poll(e.arg)
 	case evEnd:
 		w.finish()
 	}
