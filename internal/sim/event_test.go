@@ -10,8 +10,9 @@ import (
 	"github.com/go-quicktest/qt"
 )
 
-// Events come in the order of time, then of kind, then of their pushes, then of what they are about; near and far ones,
-// many and few at a time, and those that are pushed while others of their time are handled.
+// Events come in the order of time, then of kind, then of their pushes, then of what they are
+// about; near and far ones, many and few at a time, and those that are pushed while others of their
+// time are handled.
 func TestEventsInOrder(t *testing.T) {
 	for _, horizon := range []int64{100, 5_000, 200_000} {
 		for _, spread := range []int{1, 5, 50, 3000, 1_000_000} {
