@@ -12,8 +12,8 @@
  * arguments, the highest bit first.
  *
  * CRC32_2 to CRC32_256 list r XOR the entries of the lowest 1 to 8 bits, which are arguments k.
- * They name only bits that are set: every compilation of a control reads all 2048 entries. This is
- * a fifth of its time where each entry names all 8 bits, in 0.8 MB of C.
+ * They name only bits that are set. With all 8 in each of the 2048 entries they are 0.8 MB of C, a
+ * fifth of the time of each compilation of a control.
  */
 
 /* The lowest bit is last: r itself has none of k. */

@@ -4,15 +4,9 @@ package report
 
 import (
 	"bytes"
-	"compress/zlib"
-	"errors"
-	"fmt"
 	"image"
 	"image/color"
 	"math"
-	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -46,7 +40,6 @@ func newPDF(width, height vg.Length, withFont bool) *pdfCanvas {
 	doc := fpdf.NewCustom(&fpdf.InitType{
 		UnitStr: "pt", Size: fpdf.SizeType{Wd: width.Points(), Ht: height.Points()},
 	})
-	doc.SetCompression(false)                           // see deflatePage
 	date := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // so that a figure is always the same bytes
 	doc.SetCreationDate(date)
 	doc.SetModificationDate(date)
@@ -67,65 +60,8 @@ func newPDF(width, height vg.Length, withFont bool) *pdfCanvas {
 func (c *pdfCanvas) file() ([]byte, error) {
 	c.doc.TransformEnd()
 	var buf bytes.Buffer
-	if err := c.doc.Output(&buf); err != nil {
-		return nil, err
-	}
-	return deflatePage(buf.Bytes())
-}
-
-// deflaters compress pages. fpdf could do that, with a new one of 1.2 MB for each file.
-var deflaters = sync.Pool{New: func() any {
-	w, err := zlib.NewWriterLevel(nil, zlib.BestSpeed)
-	if err != nil {
-		panic(err) // the level is valid
-	}
-	return w
-}}
-
-// deflatePage compresses the page of a file that fpdf wrote: the first stream in it.
-func deflatePage(file []byte) ([]byte, error) {
-	head, rest, hasPage := bytes.Cut(file, []byte("<</Length "))
-	length, rest, hasStream := bytes.Cut(rest, []byte(">>\nstream\n"))
-	n, err := strconv.Atoi(string(length))
-	if !hasPage || !hasStream || err != nil || n > len(rest) {
-		return nil, errors.New("fpdf wrote a file whose first stream is no page")
-	}
-	page, err := deflate(rest[:n])
-	if err != nil {
-		return nil, err
-	}
-	out := slices.Concat(head, fmt.Appendf(nil, "<</Filter /FlateDecode /Length %d>>\nstream\n",
-		len(page)), page, rest[n:])
-	return moveObjects(out, len(head), len(file)-len(out)), nil
-}
-
-func deflate(data []byte) ([]byte, error) {
-	w := deflaters.Get().(*zlib.Writer)
-	defer deflaters.Put(w)
-	var out bytes.Buffer
-	w.Reset(&out)
-	_, err := w.Write(data)
-	err = errors.Join(err, w.Close()) // writes the rest
-	return out.Bytes(), err
-}
-
-// moveObjects corrects where a file says that its objects and the table of them begin: those
-// behind this place came closer by so many bytes.
-func moveObjects(file []byte, place, by int) []byte {
-	const isAt, object = "startxref", " 00000 n "
-	table := max(0, bytes.LastIndex(file, []byte("xref\n0 ")))
-	lines := strings.Split(string(file[table:]), "\n")
-	for i, line := range lines {
-		at, err := strconv.Atoi(strings.TrimSuffix(line, object))
-		switch {
-		case err != nil || at < place:
-		case strings.HasSuffix(line, object):
-			lines[i] = fmt.Sprintf("%010d%s", at-by, object)
-		case lines[i-1] == isAt:
-			lines[i] = strconv.Itoa(at - by)
-		}
-	}
-	return append(file[:table], strings.Join(lines, "\n")...)
+	err := c.doc.Output(&buf)
+	return buf.Bytes(), err
 }
 
 // point returns a point as fpdf counts, from the top.

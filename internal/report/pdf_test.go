@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/go-quicktest/qt"
-	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/vg"
 )
 
@@ -40,24 +39,4 @@ func TestNotInPDF(t *testing.T) {
 	qt.Check(t, qt.PanicMatches(func() { c.Fill(curve) }, "report: a figure has a curve.*"))
 	qt.Check(t, qt.PanicMatches(func() { c.DrawImage(vg.Rectangle{}, nil) },
 		"report: a figure has an image.*"))
-}
-
-// A page is compressed as fpdf does, and what is behind it is found.
-func TestDeflatedPage(t *testing.T) {
-	for _, withFont := range []bool{false, true} {
-		draw := func() *pdfCanvas {
-			c := newPDF(100, 100, withFont)
-			c.Fill(vg.Rectangle{Max: vg.Point{X: 50, Y: 50}}.Path())
-			c.FillString(font.Face{Font: font.Font{Size: 9}}, vg.Point{X: 10, Y: 10}, "queue")
-			return c
-		}
-		own, err := draw().file()
-		qt.Assert(t, qt.IsNil(err))
-		whole := draw()
-		whole.doc.SetCompression(true)
-		whole.doc.TransformEnd()
-		var want bytes.Buffer
-		qt.Assert(t, qt.IsNil(whole.doc.Output(&want)))
-		qt.Check(t, qt.Equals(string(own), want.String()))
-	}
 }

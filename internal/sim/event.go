@@ -317,17 +317,9 @@ func (q *eventQueue) sort() {
 	sortEvents(q.running)
 }
 
-// sortEvents sorts events, of which few are nearly in order.
+// sortEvents sorts events that are few or nearly in order one by one, and others in another way.
 func sortEvents(events []event) {
-	if len(events) > few {
-		slices.SortFunc(events, func(a, b event) int {
-			if a.before(&b) {
-				return -1
-			}
-			return 1 // of events that are equal it does not matter
-		})
-		return
-	}
+	moves, most := 0, few/2*len(events) // few events never need more moves
 	for i := 1; i < len(events); i++ {
 		e := events[i]
 		k := i
@@ -335,7 +327,20 @@ func sortEvents(events []event) {
 			events[k] = events[k-1]
 		}
 		events[k] = e
+		if moves += i - k; moves > most {
+			sortMany(events)
+			return
+		}
 	}
+}
+
+func sortMany(events []event) {
+	slices.SortFunc(events, func(a, b event) int {
+		if a.before(&b) {
+			return -1
+		}
+		return 1 // of events that are equal it does not matter
+	})
 }
 
 // mostShift is that of the widest bucket that sortByKind sorts.
@@ -366,25 +371,8 @@ func (q *eventQueue) sortByKind() {
 	q.running, q.spare = q.spare, q.running
 	begin := int32(0)
 	for _, end := range places {
-		sortRun(q.running[begin:end])
+		sortEvents(q.running[begin:end])
 		begin = end
-	}
-}
-
-// sortRun sorts events that are nearly in order, however many they are, but takes long for none.
-func sortRun(events []event) {
-	moves := 0
-	for i := 1; i < len(events); i++ {
-		e := events[i]
-		k := i
-		for ; k > 0 && e.before(&events[k-1]); k-- {
-			events[k] = events[k-1]
-		}
-		events[k] = e
-		if moves += i - k; moves > 16*len(events) {
-			sortEvents(events)
-			return
-		}
 	}
 }
 

@@ -117,9 +117,8 @@ func (r *recorder) endBin(w *world) {
 	}
 }
 
-// gatherPFC takes what all parts have logged of PFC since the end of the last bin. Of several
-// events at a ns those of a name come first that sorts first: the parts of a run have no other
-// order.
+// gatherPFC takes what all parts have logged of PFC since the end of the last bin. Events at one ns
+// are in the order of the names of their ends: parts have no other in common.
 func (r *recorder) gatherPFC(w *world) {
 	for _, x := range w.worlds() {
 		if log := &x.record.pfc; log != &r.pfc {
